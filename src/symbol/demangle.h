@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Names. Rust legacy and v0 and Itanium C++ may stand in one binary; each symbol is recognised on
+ * its own. The full form is what rustc-demangle prints with "{:#}" (no hash); the short form is for
+ * tables: see as_name_short.
+ */
+#ifndef AS_SYMBOL_DEMANGLE_H
+#define AS_SYMBOL_DEMANGLE_H
+
+#include <stdbool.h>
+#include "base/buf.h"
+
+enum as_lang { AS_LANG_C, AS_LANG_RUST, AS_LANG_CXX };
+
+/* Appends the demangled full form of linkage to out (linkage itself when it is not mangled). LLVM and
+ * GCC suffixes (.llvm.123, .cold, .part.0, .constprop.1) are kept out of the name; `.cold` is told. */
+enum as_lang as_demangle(const char *linkage, struct as_buf *out, bool *ret_cold);
+
+enum as_name_flags {
+	AS_NAME_FOLD_GENERICS = 1, /* Vec<T>::push for Vec<alloc::string::String>::push */
+};
+/*
+ * Short display form of a demangled name: "<impl A for B>::f" as "B::f", hashes, disambiguators and
+ * lifetimes dropped, module path cut to what is needed, "{{closure}}" kept as "{closure}", C++
+ * argument lists dropped. Deterministic; never empty.
+ */
+void as_name_short(const char *full, enum as_lang lang, unsigned flags, struct as_buf *out);
+/* First path component of a Rust name ("<alloc::vec::Vec<T> as …>" → alloc); "" for others. */
+void as_name_crate(const char *full, enum as_lang lang, struct as_buf *out);
+
+#endif
