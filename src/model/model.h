@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * A session in memory, and questions asked of it. as_model holds what the records say, as columns
+ * and dense ids; as_profile is the answer to one question (as_query): rows with self and total
+ * weights, sample counts, intervals, and the call tree they come from.
+ *
+ * Inlined functions are frames of their own. Shares are fractions of the weight of all samples of
+ * the query's threads and time range (before focus/ignore), so that rows of different questions
+ * compare. Recursion counts once in totals.
+ *
+ * Cost: loading is linear in samples (about 50 ns each) with memory of 24 bytes a sample plus the
+ * stack tree; a profile costs by distinct stacks and clusters, not by samples times depth.
+ */
+#ifndef AS_MODEL_MODEL_H
+#define AS_MODEL_MODEL_H
+
+#include <regex.h>
+#include "base/map.h"
+#include "base/mem.h"
+#include "session/session.h"
+
+#define AS_NONE UINT32_MAX
+
+struct as_m_module {
+	const char *path, *name; /* name: last component, "[vdso]", "[kernel]" */
+	const char *debug_path;
+	uint8_t build_id[20];
+	uint8_t build_id_len;
+	enum as_module_kind kind;
+};
+struct as_m_process {
+	uint32_t pid, parent; /* parent: process index or AS_NONE */
+	const char *name;
+	uint64_t start_ns, end_ns; /* end 0: still running at the end */
+};
+struct as_m_thread {
+	uint32_t tid, process;
+	const char *name; /* last name it had */
+	uint64_t start_ns, end_ns;
+};
+struct as_m_function {
+	uint32_t module; /* AS_NONE: unknown */
+	const char *linkage, *full, *brief, *crate, *file;
+	uint32_t line;
+	uint8_t lang, flags;
+};
+struct as_m_place { /* one entry of a frame's inline chain */
+	uint32_t function; /* index into functions; always valid: unresolved frames get a function */
+	uint32_t line, column;
+	const char *file;
+	bool inlined, line_from_call;
+};
+struct as_m_frame {
+	uint32_t module; /* AS_NONE: unknown memory */
+	uint32_t flags;	 /* AS_FRAME_* */
+	uint64_t addr;
+	uint32_t chain, nchain; /* places.v[chain … +nchain], innermost first; nchain >= 1 after load */
+};
+struct as_m_stack {
+	uint32_t parent, frame; /* parent AS_NONE: first frame of the thread. parent < own index */
+};
+struct as_m_sample {
+	uint64_t time_ns;
+	uint32_t thread, stack; /* stack AS_NONE: no frames */
+	uint32_t weight;	/* saturates */
+	uint16_t cpu;
+	uint16_t end;		/* AS_SAMPLE_* and enum as_stack_end */
+};
+struct as_m_tick {
+	uint64_t time_ns;
+	uint32_t cpu;
+	uint64_t taken, delivered, lost_kernel, lost_queue, filtered, throttled;
+};
+struct as_m_note {
+	int level;
+	const char *about, *text, *remedy;
+};
+
+struct as_model {
+	struct as_arena arena; /* owns all strings */
+	AS_VEC(const char *) strings;
+	AS_VEC(struct as_m_module) modules;
+	AS_VEC(struct as_m_process) processes;
+	AS_VEC(struct as_m_thread) threads;
+	AS_VEC(struct as_m_function) functions;
+	AS_VEC(struct as_m_place) places;
+	AS_VEC(struct as_m_frame) frames;
+	AS_VEC(struct as_m_stack) stacks;
+	AS_VEC(struct as_m_sample) samples; /* sorted by time */
+	AS_VEC(struct as_m_tick) ticks;
+	AS_VEC(struct as_m_note) notes;
+	AS_VEC(const char *) args;
+	AS_VEC(struct as_m_info {
+		const char *key, *value;
+	}) info;
+	struct as_rec_recording recording;
+	struct as_rec_summary summary;
+	bool has_summary;
+	uint64_t lost_kernel, lost_queue, lost_side;
+	struct as_session_health health;
+	const char *path;
+};
+
+int as_model_load(const char *path, struct as_model **ret, struct as_error *err);
+int as_model_load_mem(const void *p, size_t n, struct as_model **ret, struct as_error *err);
+void as_model_free(struct as_model *m);
+const char *as_model_info(const struct as_model *m, const char *key); /* "" when absent */
+
+/* The figures of the trust block, for the whole session. */
+struct as_trust {
+	const char *engine, *event;
+	double rate_hz, effective_rate_hz;
+	uint64_t samples, lost, throttled;
+	uint64_t complete, repaired, truncated;	    /* samples */
+	uint64_t by_reason[AS_END_COUNT_];	    /* truncated samples only */
+	uint64_t frames, frames_unsymbolized;	    /* distinct user frames */
+	double weight_unsymbolized;		    /* share of weight whose leaf has no name */
+	double explained_cpu;			    /* sum of weights / CPU time; NaN when not comparable */
+	double cpu_s, duration_s, recorder_cpu_s;   /* NaN when unknown */
+	double kernel_cost_s;
+	bool interrupted;			    /* the file has no summary: recorder died */
+};
+void as_model_trust(const struct as_model *m, struct as_trust *ret);
+
+enum as_by { AS_BY_FUNCTION, AS_BY_LINE, AS_BY_FILE, AS_BY_MODULE, AS_BY_CRATE, AS_BY_THREAD, AS_BY_PROCESS };
+enum as_shape { AS_SHAPE_FLAT, AS_SHAPE_TREE, AS_SHAPE_INVERTED, AS_SHAPE_CALLERS, AS_SHAPE_CALLEES };
+
+struct as_query {
+	enum as_by by;
+	enum as_shape shape;
+	const char *of;		       /* CALLERS/CALLEES: function, matched by exact brief/full/linkage name, else as substring */
+	const char *focus, *ignore, *hide; /* extended regular expressions on full and brief names; NULL: none */
+	const char *thread, *module;   /* name (substring), tid/pid number */
+	uint64_t from_ns, to_ns;       /* relative to the start; 0, 0: all */
+	bool no_inline;		       /* frames show their physical function only */
+	bool no_kernel;
+	double min_share;	       /* trees: smaller nodes are folded into their parent's rest */
+};
+
+struct as_share {
+	double value, low, high; /* fractions of all samples' weight */
+	double deff;		 /* design effect >= 1 */
+	uint64_t samples;
+};
+
+struct as_row {
+	uint32_t key;	       /* function/place/module/thread … index by query.by */
+	const char *name, *full_name, *module, *file, *crate;
+	uint32_t line;
+	struct as_share self, total;
+	bool tied_with_next;   /* this row and the next cannot be ranked apart by self (flat) */
+	bool unsymbolized;
+};
+
+struct as_node { /* call tree; nodes.v[0] is the root ("all") */
+	uint32_t key, parent, first_child, next_sibling; /* AS_NONE ends; children by weight, heaviest first */
+	uint32_t depth;
+	double self, total; /* weight */
+	uint64_t self_samples, total_samples;
+	double low, high;   /* interval of total as a share; NaN where not computed (tiny nodes) */
+};
+
+struct as_profile {
+	struct as_query query;
+	double weight;	    /* of all samples in scope: the denominator */
+	double kept_weight; /* after focus/ignore */
+	uint64_t samples, kept_samples;
+	AS_VEC(struct as_row) rows;   /* by self, heaviest first (flat); by total for other shapes */
+	AS_VEC(struct as_node) nodes; /* trees, callers, callees */
+	struct as_arena arena;	      /* names made for rows */
+	const struct as_model *model; /* must outlive the profile */
+};
+
+/* AS_E_USAGE for a bad regular expression, AS_E_NOTFOUND with near names for an unknown function. */
+int as_profile_make(const struct as_model *m, const struct as_query *q, struct as_profile **ret, struct as_error *err);
+void as_profile_free(struct as_profile *p);
+/* Name and description of a node's key under the profile's `by`. */
+void as_profile_name(const struct as_profile *p, uint32_t key, struct as_row *ret);
+
+#endif
