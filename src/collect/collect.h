@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Recording: a target, an engine (collector) and the recorder that turns what the engine delivers
+ * into session records.
+ *
+ *	target.c	launch held at exec, attach, exit status, signals
+ *	recorder.c	interning of frames and stacks, threads and processes, ticks, loss, names at the end
+ *	engine_kernel.c	samples unwound in the kernel by bpf/unwind.bpf.c
+ *	engine_ring.c	samples with a copy of the stack, unwound here as they are drained
+ *	resolve.c	names for every recorded frame, into the session
+ *
+ * An engine writes only through the recorder; the recorder only through the session writer.
+ */
+#ifndef AS_COLLECT_COLLECT_H
+#define AS_COLLECT_COLLECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/resource.h>
+#include "base/err.h"
+#include "image/image.h"
+#include "session/session.h"
+
+/* ---- the target ---- */
+
+struct as_target {
+	pid_t pid;	  /* leader of what is recorded */
+	bool attached;	  /* -p: not our child */
+	bool released, exited;
+	int wait_status;  /* of the child, as wait(2); valid when exited */
+	struct rusage usage; /* of the child and its waited-for children */
+	int hold_fd;	  /* writing one byte releases the child to exec */
+	int exec_err_fd;  /* carries errno when exec failed; CLOEXEC */
+	int pidfd;
+	uint64_t start_ns, end_ns;
+	char *program_path; /* resolved executable */
+};
+/* Forks a child that waits before exec. The child's descriptors, signal mask, dispositions and
+ * process group are those assay was started with. AS_E_NOTFOUND / AS_E_ACCESS as execvp would. */
+int as_target_prepare(char *const argv[], struct as_target *ret, struct as_error *err);
+int as_target_attach(pid_t pid, struct as_target *ret, struct as_error *err);
+int as_target_release(struct as_target *t, struct as_error *err); /* lets it exec; fails as execve did */
+/* Reaps without blocking; true once it has ended (attached: the process is gone). */
+bool as_target_poll(struct as_target *t);
+void as_target_clear(struct as_target *t);
+
+/* ---- options of a recording ---- */
+
+struct as_record_options {
+	double rate_hz;		 /* default 997 */
+	bool kernel_stacks;	 /* default true */
+	uint32_t max_depth;	 /* frames kept per stack; default 65,536 */
+	uint32_t dump_size;	 /* ring engine: fixed copy size; 0: adapts */
+	bool no_inherit;	 /* only the leader process */
+	bool no_jitter;		 /* tests only */
+};
+
+/* ---- what engines deliver ---- */
+
+/* One frame as an engine knows it. module: as_module id, AS_NO_MODULE (addr is an avma), or
+ * AS_KERNEL_FRAME (addr is a kernel address). */
+#define AS_KERNEL_FRAME (UINT32_MAX - 1)
+struct as_raw_frame {
+	uint64_t addr; /* svma in module */
+	uint32_t module;
+	uint32_t flags; /* AS_FRAME_* */
+};
+struct as_raw_sample {
+	uint64_t time_ns;
+	pid_t pid, tid;
+	uint32_t cpu;
+	uint64_t weight;
+	enum as_stack_end end;
+	bool repaired, kernel;
+	const struct as_raw_frame *frames; /* leaf first: kernel frames, then user frames */
+	size_t nframes;
+};
+
+/* ---- the recorder ---- */
+
+struct as_recorder;
+struct as_recorder *as_recorder_new(struct as_session_writer *w, struct as_image *im);
+void as_recorder_free(struct as_recorder *r);
+void as_recorder_sample(struct as_recorder *r, const struct as_raw_sample *s);
+void as_recorder_lost(struct as_recorder *r, uint64_t time_ns, uint32_t cpu, enum as_loss source, uint64_t n);
+/* Per CPU counts since the last call; written as TICK records once a second. */
+void as_recorder_tick(struct as_recorder *r, const struct as_rec_tick *t);
+/* Life of processes and threads. name may be NULL: read from /proc when possible. */
+void as_recorder_fork(struct as_recorder *r, uint64_t time_ns, pid_t ppid, pid_t pid, pid_t tid);
+void as_recorder_name(struct as_recorder *r, uint64_t time_ns, pid_t pid, pid_t tid, const char *name, bool exec);
+void as_recorder_exit(struct as_recorder *r, uint64_t time_ns, pid_t pid, pid_t tid);
+void as_recorder_note(struct as_recorder *r, int level, const char *about, const char *remedy, const char *fmt, ...)
+	__attribute__((format(printf, 5, 6)));
+uint64_t as_recorder_samples(const struct as_recorder *r);
+/* The image's listener that writes MODULE and MAP records. */
+void as_recorder_listener(struct as_recorder *r, struct as_image_listener *ret);
+
+/* Resolves every recorded frame and writes FUNCTION, SYMBOL, STRING and NOTE records. */
+struct as_resolve_options {
+	const char *cache_dir;
+	bool no_inlines;
+};
+int as_recorder_resolve(struct as_recorder *r, const struct as_resolve_options *o, struct as_error *err);
+
+/* ---- engines ---- */
+
+enum as_probe { AS_PROBE_NO = 0, AS_PROBE_PARTLY = 1, AS_PROBE_YES = 2 };
+struct as_probe_result {
+	enum as_probe can;
+	char why[256];	  /* what is missing or limited; "" when YES */
+	char remedy[512]; /* lines ready to paste, the least invasive first; "" when none */
+};
+
+struct as_engine_env {
+	struct as_target *target;
+	struct as_image *image;
+	struct as_recorder *recorder;
+	const struct as_record_options *options;
+};
+
+/*
+ * An engine's life: probe (any time) -> open (target held or attached) -> start (target may be
+ * released right after) -> drain … -> stop -> finish -> close. All but probe run on one thread.
+ */
+struct as_collector {
+	const char *name, *summary; /* "kernel", "stacks unwound in the kernel (eBPF)" */
+	int (*probe)(struct as_probe_result *ret);
+	int (*open)(const struct as_engine_env *env, void **ret, struct as_error *err);
+	int (*start)(void *c, struct as_error *err);
+	/* Takes what has arrived; returns the number of samples. Sets *ret_wait_ms to when it wants
+	 * to be called again at the latest. */
+	int (*drain)(void *c, int *ret_wait_ms, struct as_error *err);
+	int (*poll_fd)(void *c);  /* readable when drain has work; -1: time only */
+	int (*stop)(void *c, struct as_error *err); /* last drain included */
+	void (*close)(void *c);
+};
+/* "event" for the INFO records and trust block: what the engine really sampled on. */
+struct as_engine_facts {
+	const char *event;	/* "cpu-clock", "cycles" */
+	uint64_t kernel_cost_ns; /* time in our BPF programs; 0 unknown */
+	uint64_t weight_unit;
+};
+extern const struct as_collector as_engine_kernel;
+extern const struct as_collector as_engine_ring;
+void as_engine_kernel_facts(void *c, struct as_engine_facts *ret);
+void as_engine_ring_facts(void *c, struct as_engine_facts *ret);
+
+/* All engines, best first, NULL-terminated; the build without BPF lists a kernel engine whose probe says so. */
+extern const struct as_collector *const as_collectors[];
+
+/* ---- a whole recording ---- */
+
+struct as_recording_request {
+	char *const *argv;	 /* NULL with pid */
+	pid_t pid;		 /* 0 with argv */
+	uint64_t duration_ns;	 /* 0: until the target ends */
+	const char *engine;	 /* NULL: the best that can */
+	const char *output;	 /* session path */
+	struct as_record_options options;
+	struct as_resolve_options resolve;
+	const volatile int *interrupted; /* set by the caller's SIGINT handler: 1 end and keep, 2 give up */
+	void (*progress)(void *ctx, uint64_t elapsed_ns, uint64_t samples, const char *what); /* may be NULL */
+	void *progress_ctx;
+};
+struct as_recording_outcome {
+	int wait_status;      /* of the launched target */
+	bool launched;
+	uint64_t wall_ns, samples;
+	uint64_t session_bytes;
+	const char *engine;
+};
+/* Runs it from start to finished session file. On failure after the target has started the target
+ * goes on, and what was recorded stays. */
+int as_record(const struct as_recording_request *q, struct as_recording_outcome *ret, struct as_error *err);
+
+#endif
