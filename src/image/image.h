@@ -39,14 +39,12 @@ struct as_module {
 	char *root;  /* "/proc/PID/root" when the process lives in another mount namespace, else NULL */
 	struct as_build_id build_id; /* or content id when has_build_id is false */
 	bool has_build_id;
-	bool is_vdso_image;
 	uint8_t *image; /* vdso: bytes read from the process; else NULL */
 	size_t image_size;
 	const struct as_elf_segment *segments; /* owned by the module (copied) */
 	size_t nsegments;
 	const struct as_utable *table;	/* after as_image_module_table; NULL: none */
-	const struct as_cfi_input *cfi; /* full CFI, loaded on demand by as_image_module_cfi */
-	void *priv;
+	struct as_module_state *state; /* image/'s own */
 };
 
 struct as_mapping {
@@ -71,8 +69,10 @@ struct as_image_listener {
 };
 
 struct as_image;
-struct as_image *as_image_new(const char *cache_dir, const struct as_image_listener *listener);
+struct as_image *as_image_new(const char *cache_dir); /* NULL: tables are not cached on disk */
 void as_image_free(struct as_image *im);
+/* Listeners are called in the order they were added; at most four. Copied; ctx must outlive the image. */
+void as_image_add_listener(struct as_image *im, const struct as_image_listener *l);
 
 /* Events, in time order. Unknown processes are created. */
 struct as_process *as_image_process(struct as_image *im, pid_t pid); /* NULL when unknown */
@@ -104,8 +104,12 @@ const struct as_cfi_input *as_image_module_cfi(struct as_image *im, struct as_mo
 /* FDE extents for symbols of stripped code; may be empty. */
 const struct as_extent *as_image_module_extents(struct as_image *im, struct as_module *m, size_t *ret_n);
 
-/* An unwinding environment over p; read is set by the caller (ring copy, /proc/PID/mem). */
-void as_image_unwind_env(struct as_image *im, struct as_process *p, struct as_unwind_env *ret);
+/* For as_unwind_env callbacks: the executable mapping of p that holds avma, with its table and CFI. */
+bool as_image_unwind_find(struct as_image *im, const struct as_process *p, uint64_t avma,
+			  struct as_unwind_module *ret);
+/* n code bytes at avma, from the module's file (or the vdso's image): 0, or negative when not there.
+ * Anonymous code has to be read from the target's memory by the caller. */
+int as_image_read_code(struct as_image *im, const struct as_process *p, uint64_t avma, void *out, size_t n);
 
 struct as_image_cost {
 	uint64_t tables_built, tables_cached, table_bytes, build_ns;
