@@ -6,10 +6,13 @@
  *
  *	file	: "ASSAYS1\n", u32 version, u32 must-understand mask, u32 may-ignore mask, u32 0
  *	chunk	: u32 magic "ACHK", u32 bytes stored, u32 bytes of records, u32 sequence,
- *		  u64 base time ns, u32 flags (1: zstd), u32 CRC32C of stored bytes; then the bytes
+ *		  u64 base time ns, u32 flags (1: zstd), u32 CRC32C of the header before it and the
+ *		  stored bytes; then the bytes
  *	records	: uleb type, uleb payload length, payload (uleb/sleb/length-prefixed fields)
  *
- * A chunk is closed after 1 s or 256 KiB of records. kill -9 loses the open one at most.
+ * A chunk is closed before it is 1 s old and after 256 KiB of records. kill -9 loses the open one
+ * at most. An existing session of that name is replaced only at the end; any other file is refused;
+ * NAME.partial of a crashed recording is kept as NAME.partial.old, that of a running one is refused.
  */
 #ifndef AS_SESSION_SESSION_H
 #define AS_SESSION_SESSION_H
@@ -17,6 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include "abi/stack_end.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -111,6 +115,7 @@ struct as_session_health {
 	bool truncated;		/* the file ends inside a chunk */
 	uint64_t chunks, bad_chunks, bytes_read, bytes_missing;
 	uint64_t unknown_records;
+	uint64_t bad_records; /* their payload made no sense; skipped */
 };
 
 /* Reads path ("-": standard input) to its end or first unreadable chunk. Damage is not an error: what

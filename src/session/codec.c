@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Record codec: every function here is an expansion of records.def. */
+#include "session/codec_priv.h"
+
+#include <string.h>
+
+#define ULEB_MAX      10u
+#define RECORD_HEAD   (2u * ULEB_MAX)
+#define IS_REL(f)     (__builtin_strcmp(#f, "time_rel") == 0)
+/* Samples of other CPUs may be older than the first of their chunk by a drain interval. */
+#define BASE_SLACK_NS 250000000ull
+
+/* ---- encoding: the caller has reserved the room ---- */
+
+static uint8_t *put_u(uint8_t *p, uint64_t v)
+{
+	while (v >= 0x80) {
+		*p++ = (uint8_t)(v | 0x80);
+		v >>= 7;
+	}
+	*p++ = (uint8_t)v;
+	return p;
+}
+
+static __attribute__((unused)) uint8_t *put_s(uint8_t *p, int64_t v)
+{
+	for (;;) {
+		uint8_t byte = (uint8_t)v & 0x7f;
+
+		v >>= 7;
+		if ((v == 0 && !(byte & 0x40)) || (v == -1 && (byte & 0x40))) {
+			*p++ = byte;
+			return p;
+		}
+		*p++ = byte | 0x80;
+	}
+}
+
+static size_t text_len(const struct as_str *s)
+{
+	return AS_MIN(s->n, (size_t)AS_CODEC_TEXT_MAX);
+}
+
+static size_t list_len(const struct as_u64s *l)
+{
+	return AS_MIN(l->n, (size_t)AS_CODEC_LIST_MAX);
+}
+
+static uint8_t *put_t(uint8_t *p, const struct as_str *s)
+{
+	size_t n = text_len(s);
+
+	p = put_u(p, n);
+	if (n)
+		memcpy(p, s->p, n);
+	return p + n;
+}
+
+static uint8_t *put_v(uint8_t *p, const struct as_u64s *l)
+{
+	size_t n = list_len(l);
+
+	p = put_u(p, n);
+	for (size_t i = 0; i < n; i++)
+		p = put_u(p, l->v[i]);
+	return p;
+}
+
+static uint64_t to_rel(struct as_codec_base *base, uint64_t time_ns)
+{
+	if (!base->set) {
+		base->set = true;
+		base->time_ns = time_ns - AS_MIN(time_ns, BASE_SLACK_NS);
+	}
+	return time_ns - base->time_ns;
+}
+
+/* Leaves one byte for the length, which is enough for nearly every record. */
+static uint8_t *begin(struct as_buf *b, size_t room, uint64_t type, size_t *ret_start)
+{
+	uint8_t *p;
+
+	as_buf_reserve(b, RECORD_HEAD + room + 1);
+	p = put_u((uint8_t *)b->p + b->len, type) + 1;
+	*ret_start = (size_t)(p - (uint8_t *)b->p);
+	return p;
+}
+
+static void finish(struct as_buf *b, size_t start, const uint8_t *end)
+{
+	uint8_t *payload = (uint8_t *)b->p + start;
+	size_t n = (size_t)(end - payload);
+	uint8_t len[ULEB_MAX];
+	size_t nlen = (size_t)(put_u(len, n) - len);
+
+	if (nlen > 1)
+		memmove(payload - 1 + nlen, payload, n);
+	memcpy(payload - 1, len, nlen);
+	b->len = start - 1 + nlen + n;
+	b->p[b->len] = 0;
+}
+
+/* size_<name>: an upper bound of the payload's bytes */
+#define U(f) +ULEB_MAX
+#define S(f) +ULEB_MAX
+#define T(f) +ULEB_MAX + text_len(&r->f)
+#define V(f) +ULEB_MAX *(1 + list_len(&r->f))
+#define R(id, NAME, name, fields)                                                              \
+	static size_t size_##name(const struct as_rec_##name *r)                               \
+	{                                                                                      \
+		(void)r;                                                                       \
+		return 0 fields;                                                               \
+	}
+#include "session/records.def"
+#undef R
+#undef U
+#undef S
+#undef T
+#undef V
+
+#define U(f) p = put_u(p, IS_REL(f) ? to_rel(base, r->f) : r->f);
+#define S(f) p = put_s(p, r->f);
+#define T(f) p = put_t(p, &r->f);
+#define V(f) p = put_v(p, &r->f);
+#define R(id, NAME, name, fields)                                                              \
+	void as_codec_put_##name(struct as_buf *b, const struct as_rec_##name *r,              \
+				 struct as_codec_base *base)                                   \
+	{                                                                                      \
+		size_t start;                                                                  \
+		uint8_t *p = begin(b, size_##name(r), id, &start);                             \
+		(void)base;                                                                    \
+		fields finish(b, start, p);                                                    \
+	}
+#include "session/records.def"
+#undef R
+#undef U
+#undef S
+#undef T
+#undef V
+
+/* ---- decoding ---- */
+
+/* At the end of the payload a field reads as 0: an older writer did not know it. */
+static inline uint64_t get_u(struct as_rd *rd)
+{
+	if (rd->p == rd->end)
+		return 0;
+	if (!(*rd->p & 0x80))
+		return *rd->p++;
+	return as_rd_uleb(rd);
+}
+
+static __attribute__((unused)) int64_t get_s(struct as_rd *rd)
+{
+	return rd->p == rd->end ? 0 : as_rd_sleb(rd);
+}
+
+static struct as_str get_t(struct as_rd *rd)
+{
+	uint64_t n = get_u(rd);
+	const uint8_t *p;
+
+	if (n == 0)
+		return (struct as_str){"", 0};
+	if (n > as_rd_left(rd)) {
+		rd->bad = true;
+		return (struct as_str){"", 0};
+	}
+	p = as_rd_bytes(rd, (size_t)n);
+	return (struct as_str){(const char *)p, (size_t)n};
+}
+
+/* Each number takes a byte at least, so the list is never longer than what is left; the scratch
+ * vector has been given room for a whole payload and does not move. */
+static struct as_u64s get_v(struct as_rd *rd, struct as_codec_scratch *s)
+{
+	uint64_t n = get_u(rd);
+	uint64_t *v = s->list.v + s->list.n;
+
+	if (n > as_rd_left(rd)) {
+		rd->bad = true;
+		return (struct as_u64s){NULL, 0};
+	}
+	for (uint64_t i = 0; i < n; i++)
+		s->list.v[s->list.n++] = get_u(rd);
+	return (struct as_u64s){v, (size_t)n};
+}
+
+static uint64_t end_count(const struct as_rec_end *r)
+{
+	return r->records;
+}
+
+#define U(f) rec.f = get_u(&rd) + (IS_REL(f) ? c->base_ns : 0);
+#define S(f) rec.f = get_s(&rd);
+#define T(f) rec.f = get_t(&rd);
+#define V(f)                                                                                   \
+	as_vec_reserve(&c->scratch->list, whole);                                              \
+	rec.f = get_v(&rd, c->scratch);
+#define R(id, NAME, name, fields)                                                              \
+	static enum as_codec_result deliver_##name(struct as_codec_call *c, struct as_rd rd)   \
+	{                                                                                      \
+		struct as_rec_##name rec;                                                      \
+		size_t whole = as_rd_left(&rd);                                                \
+                                                                                               \
+		(void)whole;                                                                   \
+		c->scratch->list.n = 0;                                                        \
+		fields if (rd.bad) return AS_CODEC_BAD;                                        \
+		if (id == AS_REC_END) {                                                        \
+			c->end = true;                                                         \
+			c->end_records = end_count((const void *)&rec);                        \
+		}                                                                              \
+		if (c->sink->name)                                                             \
+			c->status = c->sink->name(c->sink->ctx, &rec);                         \
+		return AS_CODEC_OK;                                                            \
+	}
+#include "session/records.def"
+#undef R
+#undef U
+#undef S
+#undef T
+#undef V
+
+enum as_codec_result as_codec_deliver(struct as_codec_call *c, uint64_t type, struct as_rd rd)
+{
+	switch (type) {
+#define R(id, NAME, name, fields)                                                              \
+	case id:                                                                               \
+		return deliver_##name(c, rd);
+#include "session/records.def"
+#undef R
+	default:
+		return AS_CODEC_UNKNOWN;
+	}
+}
