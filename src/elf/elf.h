@@ -50,10 +50,12 @@ bool as_elf_is_exec(const struct as_elf *e);	/* ET_EXEC */
 uint64_t as_elf_entry(const struct as_elf *e);
 uint64_t as_elf_size(const struct as_elf *e);
 const char *as_elf_name(const struct as_elf *e);
+/* The file became shorter while it was open: what was read beyond its new end were zeros. */
+bool as_elf_shrunk(const struct as_elf *e);
 const struct as_elf_segment *as_elf_segments(const struct as_elf *e, size_t *ret_n);
 const struct as_elf_section *as_elf_sections(const struct as_elf *e, size_t *ret_n);
 const struct as_build_id *as_elf_build_id(const struct as_elf *e);
-/* Stands in for a build-id where there is none: hash of head, tail and size. len = 16. */
+/* Stands in for a build-id where there is none: hash of head, tail, pages between and size. len = 16. */
 void as_elf_content_id(const struct as_elf *e, struct as_build_id *ret);
 
 const struct as_elf_section *as_elf_find_section(const struct as_elf *e, const char *name);
@@ -75,15 +77,21 @@ bool as_elf_svma_of_off(const struct as_elf *e, uint64_t off, uint64_t *ret_svma
 
 /*
  * avma - svma for a mapping of this file: start_avma maps file offset pgoff. Picks the segment
- * that holds the offset (LLD layouts, several executable segments, huge-page alignment).
+ * that holds the offset (LLD layouts, several executable segments, huge-page alignment). Where
+ * segments share a page of the file an executable one is taken: ask for executable mappings.
  */
 bool as_elf_bias(const struct as_elf *e, uint64_t start_avma, uint64_t len, uint64_t pgoff, uint64_t *ret_bias);
 
-/* Symbols of .symtab, else .dynsym (both when dyn_too), plus .gnu_debugdata's. */
+/*
+ * Symbols of .symtab, then .dynsym (a name may come twice), then those of .gnu_debugdata. Without
+ * undefined, absolute, TLS, section, file and mapping symbols ($x, $d). A status below 0 means that
+ * one table was damaged; what the others hold was delivered.
+ */
 struct as_elf_symbol {
 	uint64_t svma, size_bytes; /* size 0: unknown */
 	const char *name;	   /* mangled, version suffix cut; valid until close */
 	bool func, ifunc, global, weak, dynamic;
+	bool mini; /* from .gnu_debugdata */
 };
 typedef void (*as_elf_symbol_fn)(void *ctx, const struct as_elf_symbol *s);
 int as_elf_each_symbol(struct as_elf *e, as_elf_symbol_fn fn, void *ctx, struct as_error *err);
