@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * How sure a share of samples is, from the samples themselves.
+ *
+ * The run is cut into consecutive time blocks (the clusters). Samples of one block may depend
+ *on each other: a program and a timer that beat, a burst that was lost, one long phase. So the
+ * variance of a share is taken from how the blocks differ and compared with that of independent
+ * samples; the ratio is the design effect, and the interval is that of n / deff samples.
+ *
+ *	as_blocks_init(&b, start_ns, end_ns, n_samples);
+ *	for each sample in time order: as_blocks_add(&b, as_blocks_index(&b, time_ns), weight);
+ *	as_blocks_finish(&b);
+ *	for each sample of a row:      as_share_add(&row, &b, as_blocks_index(&b, time_ns),
+ *weight); as_share_interval(&row, &b, &share);	share.lo, share.hi
+ *
+ * What the interval speaks of: the share in THIS run. With x_b the row's weight in block b, w_b
+ *all weight, p = sum x / sum w and e_b = x_b - p w_b (the linearised ratio), the variance of p
+ *is
+ *
+ *	n / (2 (n-1)) * sum_b (e_b+1 - e_b)^2 / (sum w)^2
+ *
+ * the successive-difference estimator of systematic sampling. Only neighbours are compared,
+ *because a program's phases (load, compute, write) are facts of the run and no sampling error:
+ *the plain between-block variance n / (n-1) * sum e_b^2 would call a 3-phase program ±10 % at
+ *10,000 samples. Its ratio to the former is kept as `drift`. The price: a beat slower than two
+ *blocks looks like a phase, which is why the recorder must jitter its intervals.
+ *
+ * One block holds all threads: blocks of different threads at the same time share CPUs and
+ *locks, so treating them as independent would be wrong, and sums over threads carry their
+ *covariance.
+ *
+ * Never narrower than independent samples of unequal weight allow (Kish: n = (sum w)^2 / sum
+ *w^2). The variance has about 2n/3 degrees of freedom, so Student's quantile replaces the
+ *normal one; with fewer than AS_BLOCKS_MIN blocks the data cannot tell a variance and deff
+ *is 1.
+ *
+ * Sources: K. M. Wolter, Introduction to Variance Estimation, 2nd ed. 2007, ch. 6 and 8.2
+ *(ratio linearisation, successive differences); J. von Neumann et al., Ann. Math. Stat. 12
+ *(1941) 153 and Wolter for the degrees of freedom; L. Kish, Survey Sampling 1965, 8.2, 11.7
+ *(design effect, unequal weights); Q. McNemar, Psychometrika 12 (1947) 153 (comparison of two
+ *shares).
+ *
+ * Cost: O(1) per sample and row, 64 bytes a row, 8 bytes a block (at most AS_BLOCKS_MAX).
+ * Not thread safe; as_share_add takes a finished as_blocks, which is then read-only.
+ */
+#ifndef AS_STATS_BLOCKS_H
+#define AS_STATS_BLOCKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define AS_BLOCKS_MIN 8
+#define AS_BLOCKS_MAX 1024
+
+struct as_blocks {
+	uint64_t start_ns, block_ns;
+	double *w;          /* weight per block; w[n_blocks] */
+	size_t n_blocks;    /* 1..AS_BLOCKS_MAX */
+	uint64_t n_samples; /* added so far */
+	double sum_w;       /* = sum over blocks of w[b] */
+	double sum_weight2; /* sum over samples of weight^2 */
+	double sum_w2;      /* sum over blocks of w[b]^2; set by finish */
+	double sum_dw2;     /* sum over neighbours of (w[b+1] - w[b])^2; set by finish */
+};
+
+/*
+ * One row of a table (a function, a line, a thread). Zero-initialised is empty.
+ * The block that is still open is block_open with weight x_open.
+ */
+struct as_share_row {
+	uint64_t n_samples;
+	double sum_x;    /* including the open block */
+	double sum_x2;   /* closed blocks */
+	double sum_xw;   /* closed blocks */
+	double sum_dx2;  /* closed pairs of neighbours */
+	double sum_dxdw; /* closed pairs of neighbours */
+	double x_open;   /* weight of the open block */
+	double x_prev;   /* weight of the block right before it, 0 where the row was absent */
+	uint32_t block_open;
+};
+
+struct as_share {
+	double share;  /* 0..1; 0 when there are no samples */
+	double lo, hi; /* 95 %; [0, 1] when there are no samples */
+	double deff;   /* >= 1 */
+	double n_eff;  /* independent, equal samples that would be as sure */
+	double drift;  /* between-block over neighbour variance: about 1 steady, >> 1 in phases
+			*/
+	double quantile; /* used for the interval: 1.96, more when blocks are few */
+};
+
+/* Chooses blocks of at least 20 ms and about 16 samples. start_ns <= end_ns; as_blocks_clear
+ * after. */
+void as_blocks_init(struct as_blocks *b, uint64_t start_ns, uint64_t end_ns,
+		    uint64_t n_samples);
+void as_blocks_clear(struct as_blocks *b);
+/* Any order; times outside the run fall into the first or last block. weight >= 0. */
+uint32_t as_blocks_index(const struct as_blocks *b, uint64_t time_ns);
+void as_blocks_add(struct as_blocks *b, uint32_t block, double weight);
+void as_blocks_finish(struct as_blocks *b);
+
+/*
+ * In ascending block order; a straggler is counted in the row's newest block, which costs
+ * accuracy of the design effect only. Count a sample once per row (recursion!).
+ */
+void as_share_add(struct as_share_row *r, const struct as_blocks *b, uint32_t block,
+		  double weight);
+/* The same for `samples` samples of one block at once, `weight` their sum. */
+void as_share_add_many(struct as_share_row *r, const struct as_blocks *b, uint32_t block,
+		       double weight, uint64_t samples);
+void as_share_interval(const struct as_share_row *r, const struct as_blocks *b,
+		       struct as_share *ret);
+
+/*
+ * Whether the data ranks the two rows apart at 95 %. For rows that exclude each other (self
+ * figures) the samples of both are compared as a fair coin would be (McNemar), widened by the
+ * larger design effect; where rows overlap (totals) this errs on the side of "not separable".
+ */
+bool as_rows_separable(const struct as_share *a, const struct as_share *b);
+
+#endif
