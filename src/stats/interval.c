@@ -153,6 +153,8 @@ double as_student_quantile(double p, double df)
 	return p < 0.5 ? -t : t;
 }
 
+#define EXACT_BELOW 100
+
 static double clamp(double v, double lo, double hi)
 {
 	return v < lo ? lo : v > hi ? hi : v;
@@ -189,7 +191,7 @@ struct as_interval as_proportion_interval(double k, double n, double z)
 {
 	if (!(n > 0))
 		return (struct as_interval){0, 1};
-	if (k < 20 || n - k < 20)
+	if (k < EXACT_BELOW || n - k < EXACT_BELOW)
 		return as_exact_interval(k, n, erf(z * M_SQRT1_2));
 	return as_wilson_interval(k / n, n, z);
 }
