@@ -38,11 +38,17 @@ struct as_m_thread {
 	const char *name; /* last name it had */
 	uint64_t start_ns, end_ns;
 };
+enum as_function_flags {
+	AS_FUNCTION_SYNTHETIC = 1, /* no symbol: "module+0x1234", "[unknown 0x…]", "[jit]" */
+	AS_FUNCTION_COLD = 2,
+	AS_FUNCTION_ALIASES = 4,
+	AS_FUNCTION_MARKER = 8, /* no code: "[truncated: …]", "[no user stack]"; made at load */
+};
 struct as_m_function {
 	uint32_t module; /* AS_NONE: unknown */
 	const char *linkage, *full, *brief, *crate, *file;
 	uint32_t line;
-	uint8_t lang, flags;
+	uint8_t lang, flags; /* enum as_lang, enum as_function_flags */
 };
 struct as_m_place { /* one entry of a frame's inline chain */
 	uint32_t function; /* index into functions; always valid: unresolved frames get a function */
@@ -93,10 +99,14 @@ struct as_model {
 	AS_VEC(struct as_m_info {
 		const char *key, *value;
 	}) info;
+	/* What stands above the first frame of stacks that end so; AS_NONE: nothing (ROOT).
+	 * Samples without any frame stand at [NOSTACK] when their end is ROOT. */
+	uint32_t end_function[AS_END_COUNT_];
 	struct as_rec_recording recording;
 	struct as_rec_summary summary;
 	bool has_summary;
-	uint64_t lost_kernel, lost_queue, lost_side;
+	uint64_t lost_kernel, lost_queue, lost_side; /* sums of LOST records */
+	uint64_t damaged; /* records that referred to nothing and were left out */
 	struct as_session_health health;
 	const char *path;
 };
@@ -122,6 +132,22 @@ struct as_trust {
 };
 void as_model_trust(const struct as_model *m, struct as_trust *ret);
 
+/*
+ * What the answer holds, by shape. Frames stand outermost first in the tree that all shapes share:
+ * [thread, when by is THREAD or PROCESS] -> [marker, when the stack is truncated] -> frames.
+ *
+ *	FLAT		rows: every key of any kept sample, by self. nodes: none
+ *	TREE		nodes: the tree, callers above callees. rows: as FLAT, by total
+ *	INVERTED	nodes: leaves at the top, their callers below. rows: as FLAT, by self
+ *	CALLERS		nodes: "all" -> each function that `of` matches -> its callers, …
+ *			rows: the functions next to `of`, by total (their share through `of`)
+ *	CALLEES		the same downwards
+ *
+ * CALLERS and CALLEES look at the outermost matching frame of each sample, so nothing counts twice.
+ * Keys: FUNCTION index into functions; THREAD, PROCESS index into threads, processes, and with
+ * TREE or INVERTED the functions below have that many added; MODULE index into modules; the rest are
+ * the profile's own. as_profile_name resolves them all.
+ */
 enum as_by { AS_BY_FUNCTION, AS_BY_LINE, AS_BY_FILE, AS_BY_MODULE, AS_BY_CRATE, AS_BY_THREAD, AS_BY_PROCESS };
 enum as_shape { AS_SHAPE_FLAT, AS_SHAPE_TREE, AS_SHAPE_INVERTED, AS_SHAPE_CALLERS, AS_SHAPE_CALLEES };
 
@@ -130,7 +156,8 @@ struct as_query {
 	enum as_shape shape;
 	const char *of;		       /* CALLERS/CALLEES: function, matched by exact brief/full/linkage name, else as substring */
 	const char *focus, *ignore, *hide; /* extended regular expressions on full and brief names; NULL: none */
-	const char *thread, *module;   /* name (substring), tid/pid number */
+	const char *thread; /* substring of the name, or tid or pid; NULL: all */
+	const char *module; /* substring of the path; keeps samples whose innermost frame is in it */
 	uint64_t from_ns, to_ns;       /* relative to the start; 0, 0: all */
 	bool no_inline;		       /* frames show their physical function only */
 	bool no_kernel;
