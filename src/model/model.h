@@ -82,6 +82,10 @@ struct as_m_note {
 	const char *about, *text, *remedy;
 };
 
+struct as_m_info {
+	const char *key, *value;
+};
+
 struct as_model {
 	struct as_arena arena; /* owns all strings */
 	AS_VEC(const char *) strings;
@@ -96,9 +100,7 @@ struct as_model {
 	AS_VEC(struct as_m_tick) ticks;
 	AS_VEC(struct as_m_note) notes;
 	AS_VEC(const char *) args;
-	AS_VEC(struct as_m_info {
-		const char *key, *value;
-	}) info;
+	AS_VEC(struct as_m_info) info;
 	/* What stands above the first frame of stacks that end so; AS_NONE: nothing (ROOT).
 	 * Samples without any frame stand at [NOSTACK] when their end is ROOT. */
 	uint32_t end_function[AS_END_COUNT_];

@@ -125,12 +125,13 @@ static double residual2(double xx, double xw, double ww, double p)
 }
 
 void as_share_interval(const struct as_share_row *row, const struct as_blocks *b,
-		       struct as_share *ret)
+		       struct as_share_estimate *ret)
 {
-	*ret = (struct as_share){.hi = 1,
-				 .deff = 1,
-				 .drift = 1,
-				 .quantile = as_normal_quantile(0.5 + AS_CONFIDENCE / 2)};
+	*ret = (struct as_share_estimate){.hi = 1,
+					  .deff = 1,
+					  .drift = 1,
+					  .quantile =
+						  as_normal_quantile(0.5 + AS_CONFIDENCE / 2)};
 	if (!(b->sum_w > 0))
 		return;
 
@@ -163,7 +164,7 @@ void as_share_interval(const struct as_share_row *row, const struct as_blocks *b
 	ret->hi = AS_MAX(i.hi, p);
 }
 
-bool as_rows_separable(const struct as_share *a, const struct as_share *b)
+bool as_rows_separable(const struct as_share_estimate *a, const struct as_share_estimate *b)
 {
 	double n = AS_MIN(a->n_eff, b->n_eff), quantile = AS_MAX(a->quantile, b->quantile);
 	double ka = a->share * n, kb = b->share * n, both = ka + kb;

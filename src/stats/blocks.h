@@ -80,7 +80,7 @@ struct as_share_row {
 	uint32_t block_open;
 };
 
-struct as_share {
+struct as_share_estimate {
 	double share;  /* 0..1; 0 when there are no samples */
 	double lo, hi; /* 95 %; [0, 1] when there are no samples */
 	double deff;   /* >= 1 */
@@ -110,13 +110,13 @@ void as_share_add(struct as_share_row *r, const struct as_blocks *b, uint32_t bl
 void as_share_add_many(struct as_share_row *r, const struct as_blocks *b, uint32_t block,
 		       double weight, uint64_t samples);
 void as_share_interval(const struct as_share_row *r, const struct as_blocks *b,
-		       struct as_share *ret);
+		       struct as_share_estimate *ret);
 
 /*
  * Whether the data ranks the two rows apart at 95 %. For rows that exclude each other (self
  * figures) the samples of both are compared as a fair coin would be (McNemar), widened by the
  * larger design effect; where rows overlap (totals) this errs on the side of "not separable".
  */
-bool as_rows_separable(const struct as_share *a, const struct as_share *b);
+bool as_rows_separable(const struct as_share_estimate *a, const struct as_share_estimate *b);
 
 #endif

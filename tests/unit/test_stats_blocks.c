@@ -54,11 +54,11 @@ static int by_time(const void *a, const void *b)
 	return (x->t_ns > y->t_ns) - (x->t_ns < y->t_ns);
 }
 
-static struct as_share estimate(const samples_vec *s, uint64_t length_ns)
+static struct as_share_estimate estimate(const samples_vec *s, uint64_t length_ns)
 {
 	struct as_blocks b;
 	struct as_share_row row = {0};
-	struct as_share share;
+	struct as_share_estimate share;
 
 	as_blocks_init(&b, 0, length_ns, s->n);
 	as_vec_foreach (it, s) {
@@ -79,7 +79,8 @@ struct tally {
 	double width, naive_width, deff;
 };
 
-static void count_run(struct tally *t, const struct as_share *s, double truth, double n)
+static void count_run(struct tally *t, const struct as_share_estimate *s, double truth,
+		      double n)
 {
 	t->runs++;
 	t->held += truth >= s->lo && truth <= s->hi;
@@ -116,7 +117,7 @@ static void independent_samples_are_covered(void **state)
 						    (struct sample){n * MS,
 								    uniform() < shares[i], 1});
 
-				struct as_share e = estimate(&s, sizes[k] * MS);
+				struct as_share_estimate e = estimate(&s, sizes[k] * MS);
 
 				count_run(&t, &e, shares[i], sizes[k]);
 			}
@@ -147,7 +148,7 @@ static void a_periodic_program_is_covered(void **state)
 				as_vec_push(&s, (struct sample){(uint64_t)(at * 1e6),
 								fmod(at, 10) < 3, 1});
 
-			struct as_share e = estimate(&s, 3000 * MS);
+			struct as_share_estimate e = estimate(&s, 3000 * MS);
 
 			count_run(&t, &e, 0.3, (double)s.n);
 		}
@@ -190,7 +191,7 @@ static void correlated_case(const char *what, double stay_ms, unsigned group, do
 			in = !in;
 		}
 
-		struct as_share e = estimate(&s, (uint64_t)length * MS);
+		struct as_share_estimate e = estimate(&s, (uint64_t)length * MS);
 
 		count_run(&t, &e, inside / length, (double)s.n);
 	}
@@ -245,7 +246,7 @@ static void threads_with_different_profiles_are_covered(void **state)
 
 		qsort(s.v, s.n, sizeof *s.v, by_time);
 
-		struct as_share e = estimate(&s, (uint64_t)length * MS);
+		struct as_share_estimate e = estimate(&s, (uint64_t)length * MS);
 
 		count_run(&t, &e, inside / (2 * length), (double)s.n);
 	}
@@ -271,7 +272,7 @@ static void unequal_weights_are_covered(void **state)
 			as_vec_push(&s, (struct sample){n * 2 * MS, uniform() < 0.2, weight});
 		}
 
-		struct as_share e = estimate(&s, 1200 * MS);
+		struct as_share_estimate e = estimate(&s, 1200 * MS);
 
 		count_run(&t, &e, 0.2, 600);
 		assert_true(e.n_eff < 300); /* Kish: about 600 * 2.9^2 / 40.9 = 123 */
@@ -297,7 +298,7 @@ static void phases_do_not_widen_the_interval(void **state)
 		for (unsigned k = 0; k < 100; k++)
 			s.v[prng() % s.n].in_row ^= uniform() < 0.5;
 
-		struct as_share e = estimate(&s, 10000 * MS);
+		struct as_share_estimate e = estimate(&s, 10000 * MS);
 
 		count_run(&t, &e, 0.5, (double)s.n);
 		drift += e.drift;
@@ -316,7 +317,7 @@ static void lumps_raise_the_design_effect(void **state)
 	for (unsigned n = 0; n < 4096; n++)
 		as_vec_push(&s, (struct sample){n * 2 * MS, (n / 32) % 2 == 0, 1});
 
-	struct as_share e = estimate(&s, 8192 * MS);
+	struct as_share_estimate e = estimate(&s, 8192 * MS);
 
 	assert_true(fabs(e.share - 0.5) < 1e-9);
 	assert_true(e.deff > 10);
@@ -327,7 +328,7 @@ static void lumps_raise_the_design_effect(void **state)
 static void no_samples_and_all_samples_have_honest_bounds(void **state)
 {
 	samples_vec s = {0};
-	struct as_share e = estimate(&s, 1000 * MS);
+	struct as_share_estimate e = estimate(&s, 1000 * MS);
 
 	assert_true(e.share == 0 && e.lo == 0 && e.hi == 1);
 	for (unsigned n = 0; n < 1000; n++)
@@ -373,7 +374,7 @@ static void sparse_sums_equal_the_definition(void **state)
 			sx += x[i];
 		}
 
-		struct as_share e;
+		struct as_share_estimate e;
 
 		as_share_interval(&row, &b, &e);
 
@@ -394,17 +395,18 @@ static void sparse_sums_equal_the_definition(void **state)
 	}
 }
 
-static struct as_share share_of(double k, double n)
+static struct as_share_estimate share_of(double k, double n)
 {
-	return (struct as_share){.share = k / n, .n_eff = n, .deff = 1, .quantile = 1.959964};
+	return (struct as_share_estimate){
+		.share = k / n, .n_eff = n, .deff = 1, .quantile = 1.959964};
 }
 
 static void rows_are_ranked_only_where_the_data_can(void **state)
 {
-	struct as_share a = share_of(700, 10000), b = share_of(660, 10000),
-			c = share_of(500, 10000);
-	struct as_share none = share_of(0, 100), five = share_of(5, 100),
-			six = share_of(6, 100);
+	struct as_share_estimate a = share_of(700, 10000), b = share_of(660, 10000),
+				 c = share_of(500, 10000);
+	struct as_share_estimate none = share_of(0, 100), five = share_of(5, 100),
+				 six = share_of(6, 100);
 
 	assert_false(as_rows_separable(&a, &b));
 	assert_true(as_rows_separable(&a, &c));
@@ -432,7 +434,7 @@ static void equal_rows_are_rarely_ranked(void **state)
 			kb += u >= 0.1 && u < 0.2;
 		}
 
-		struct as_share a = share_of(ka, 800), b = share_of(kb, 800);
+		struct as_share_estimate a = share_of(ka, 800), b = share_of(kb, 800);
 
 		ranked += as_rows_separable(&a, &b);
 	}
