@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * as_map64: open addressing, 64-bit key (any value but UINT64_MAX) to 64-bit value; load <= 0.6,
- * linear probing, backward-shift deletion. as_intern: distinct byte strings get dense ids from 0.
- * Both: zero-initialised is valid; not thread safe.
+ * as_map64: open addressing, 64-bit key (any value but UINT64_MAX) to 64-bit value; load <=
+ * 0.6, linear probing, backward-shift deletion. as_intern: distinct byte strings get dense ids
+ * from 0. Both: zero-initialised is valid; not thread safe.
  */
 #ifndef AS_BASE_MAP_H
 #define AS_BASE_MAP_H
@@ -19,8 +19,10 @@ struct as_map64 {
 	struct as_map64_slot *slot;
 	size_t n, cap; /* cap is 0 or a power of two */
 };
-uint64_t *as_map64_get(const struct as_map64 *m, uint64_t key); /* NULL when absent; valid until the next put or del */
-uint64_t *as_map64_put(struct as_map64 *m, uint64_t key, bool *ret_new); /* slot for key, 0 when new; ret_new may be NULL */
+uint64_t *as_map64_get(const struct as_map64 *m,
+		       uint64_t key); /* NULL when absent; valid until the next put or del */
+uint64_t *as_map64_put(struct as_map64 *m, uint64_t key,
+		       bool *ret_new); /* slot for key, 0 when new; ret_new may be NULL */
 bool as_map64_del(struct as_map64 *m, uint64_t key);
 void as_map64_clear(struct as_map64 *m);
 static inline uint64_t as_mix64(uint64_t x)
@@ -38,8 +40,9 @@ struct as_intern {
 		const char *p;
 		uint32_t len;
 		uint32_t hash;
-	}) str;		     /* str.v[id] */
-	uint32_t *slot;	     /* id + 1, 0 empty */
+	})
+	str;            /* str.v[id] */
+	uint32_t *slot; /* id + 1, 0 empty */
 	size_t cap;
 };
 uint32_t as_intern(struct as_intern *in, const char *p, size_t n);
