@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Rows for code without CFI (C libraries built without it, hand-written assembly, the main shim
+ * rustc writes with panic=abort): one sweep over the instructions follows rsp and rbp. States
+ * are carried to the targets of forward jumps, so that what comes after a return in the middle
+ * of a function is right; code nothing jumps to starts a new function.
+ */
+#include "unwind/arch_priv.h"
+#include "unwind/builder_priv.h"
+#include "unwind/x86_64/insn_priv.h"
+#include "base/map.h"
+
+#define MAX_TARGETS 65536
+
+struct state {
+	int32_t depth;  /* CFA = rsp + depth; < 0: not known */
+	int32_t fp_off; /* caller's rbp is at CFA + fp_off; 0: still in rbp */
+	int32_t fp_cfa; /* CFA = rbp + fp_cfa; 0: rbp is not a frame pointer */
+	bool root;      /* a thread's first function */
+};
+
+struct sweep {
+	struct as_ut_builder *b;
+	uint64_t svma;
+	const uint8_t *code;
+	size_t n;
+	struct as_map64 targets; /* offset -> packed state */
+	struct as_map64 called;  /* offsets that are called */
+};
+
+static const struct state entry_state = {.depth = 8};
+
+static uint64_t pack(const struct state *s)
+{
+	return (uint64_t)(uint32_t)(s->depth & 0x1fffff) |
+	       (uint64_t)(-s->fp_off & 0x1fffff) << 21 |
+	       (uint64_t)(s->fp_cfa & 0x1fffff) << 42 | (uint64_t)s->root << 63;
+}
+
+static struct state unpack(uint64_t v)
+{
+	struct state s = {
+		.depth = (int32_t)((uint32_t)(v & 0x1fffff) << 11) >> 11,
+		.fp_off = -(int32_t)(v >> 21 & 0x1fffff),
+		.fp_cfa = (int32_t)(v >> 42 & 0x1fffff),
+		.root = v >> 63,
+	};
+	return s;
+}
+
+static void emit(struct sweep *w, size_t at, const struct state *s)
+{
+	unsigned fp = s->fp_off ? AS_UT_FP_CFA : AS_UT_FP_SAME;
+	if (s->fp_off < INT16_MIN)
+		fp = AS_UT_FP_UNDEF;
+	int32_t fp_off = fp == AS_UT_FP_CFA ? s->fp_off : 0;
+	if (s->root)
+		as_ut_emit(w->b, w->svma + at, AS_UT_CFA_END, 0);
+	else if (s->fp_cfa)
+		as_ut_emit(w->b, w->svma + at, as_ut_w0(AS_UT_CFA_FP, fp, fp_off), s->fp_cfa);
+	else if (s->depth >= 0)
+		as_ut_emit(w->b, w->svma + at, as_ut_w0(AS_UT_CFA_SP, fp, fp_off), s->depth);
+	else
+		as_ut_emit(w->b, w->svma + at, AS_UT_CFA_NONE, 0);
+}
+
+static void add_depth(struct state *s, int32_t by)
+{
+	if (s->depth < 0)
+		return;
+	s->depth += by;
+	if (s->depth < 0 || s->depth > 0xfffff)
+		s->depth = -1;
+}
+
+static void pushed(struct state *s, int8_t reg)
+{
+	add_depth(s, 8);
+	if (reg == 6 && !s->fp_off && s->depth > 0)
+		s->fp_off = -s->depth;
+}
+
+static void popped(struct state *s, int8_t reg)
+{
+	if (reg == 6) {
+		s->fp_off = 0;
+		s->fp_cfa = 0;
+	}
+	if (reg == 7)
+		s->depth = -1;
+	else
+		add_depth(s, -8);
+}
+
+static void step(struct state *s, const struct as_x86_insn *i)
+{
+	switch (i->kind) {
+	case AS_X86_PUSH:
+		pushed(s, i->reg);
+		break;
+	case AS_X86_POP:
+		popped(s, i->reg);
+		break;
+	case AS_X86_ADD_RSP:
+		if (i->value > -0x100000 && i->value < 0x100000)
+			add_depth(s, -i->value);
+		else
+			s->depth = -1;
+		break;
+	case AS_X86_RSP_TO_RBP:
+		if (s->fp_off && s->depth > 0)
+			s->fp_cfa = s->depth;
+		break;
+	case AS_X86_RBP_TO_RSP:
+		s->depth = -1;
+		if (s->fp_cfa && i->value > -0x100000 && i->value <= s->fp_cfa)
+			s->depth = s->fp_cfa - i->value;
+		break;
+	case AS_X86_LEAVE:
+		s->depth = s->fp_cfa ? s->fp_cfa - 8 : -1;
+		s->fp_cfa = s->fp_off = 0;
+		break;
+	case AS_X86_LOSE_RSP:
+		s->depth = -1;
+		break;
+	case AS_X86_ZERO_RBP:
+		s->root = s->root || !s->fp_off;
+		break;
+	}
+}
+
+static bool ends_flow(unsigned kind)
+{
+	return kind == AS_X86_RET || kind == AS_X86_JMP || kind == AS_X86_JMP_INDIRECT ||
+	       kind == AS_X86_HLT;
+}
+
+static bool target_of(const struct sweep *w, size_t next, const struct as_x86_insn *i,
+		      size_t *ret)
+{
+	int64_t to = (int64_t)next + i->value;
+	if (to < 0 || (uint64_t)to >= w->n)
+		return false;
+	*ret = (size_t)to;
+	return true;
+}
+
+static size_t resync(size_t at, uint64_t svma)
+{
+	return at + (size_t)(16 - ((svma + at) & 15));
+}
+
+/* Functions nothing pads apart are found by the calls to them. */
+static void collect_called(struct sweep *w)
+{
+	struct as_x86_insn i;
+	size_t to;
+	for (size_t at = 0; at < w->n && w->called.n < MAX_TARGETS; at += i.len) {
+		if (!as_x86_decode(w->code + at, w->n - at, &i)) {
+			at = resync(at, w->svma);
+			i.len = 0;
+			continue;
+		}
+		if (i.kind == AS_X86_CALL && i.value && target_of(w, at + i.len, &i, &to))
+			(void)as_map64_put(&w->called, to, NULL);
+	}
+}
+
+static void remember_target(struct sweep *w, size_t next, const struct as_x86_insn *i,
+			    const struct state *s)
+{
+	size_t to;
+	bool is_new;
+	if ((i->kind != AS_X86_JCC && i->kind != AS_X86_JMP) || !target_of(w, next, i, &to) ||
+	    to < next || w->targets.n >= MAX_TARGETS)
+		return;
+	uint64_t *v = as_map64_put(&w->targets, to, &is_new);
+	if (is_new)
+		*v = pack(s);
+}
+
+/* Roots and trampolines known by their bytes; the length of what was found, else 0. */
+static size_t known_code(struct sweep *w, size_t at)
+{
+	const struct as_uarch *arch = &as_uarch_x86_64;
+	const uint8_t *p = w->code + at;
+	unsigned rule;
+	size_t len;
+	if (arch->is_sigreturn(p, w->n - at)) {
+		rule = AS_UT_CFA_SIGNAL;
+		len = p[0] == 0xb8 ? 7 : 9;
+	} else if (arch->is_context_start(p, w->n - at)) {
+		rule = AS_UT_CFA_END;
+		len = arch->entry_length(p, w->n - at);
+	} else {
+		return 0;
+	}
+	uint64_t pc = w->svma + at;
+	as_ut_emit(w->b, pc > w->b->floor ? pc - 1 : pc, rule, 0);
+	return len;
+}
+
+static void sweep(struct sweep *w)
+{
+	struct state s = entry_state;
+	bool reached = false; /* control comes here from the instruction before */
+	struct as_x86_insn i;
+	for (size_t at = 0; at < w->n; at += i.len) {
+		i.len = 0;
+		size_t known = known_code(w, at);
+		if (known) {
+			at += known;
+			reached = false;
+			continue;
+		}
+		bool zero = at + 1 < w->n && !w->code[at] && !w->code[at + 1];
+		if (zero || !as_x86_decode(w->code + at, w->n - at, &i)) {
+			as_ut_emit(w->b, w->svma + at, AS_UT_CFA_NONE, 0);
+			at = resync(at, w->svma);
+			reached = false;
+			continue;
+		}
+		uint64_t *v = as_map64_get(&w->targets, at);
+		if (as_map64_get(&w->called, at)) {
+			s = entry_state;
+		} else if (!reached) {
+			if (!v && (i.kind == AS_X86_NOP || w->code[at] == 0xcc))
+				continue; /* padding */
+			s = v ? unpack(*v) : entry_state;
+		}
+		emit(w, at, &s);
+		remember_target(w, at + i.len, &i, &s);
+		step(&s, &i);
+		reached = !ends_flow(i.kind);
+	}
+}
+
+void as_x86_scan(struct as_ut_builder *b, uint64_t svma, const uint8_t *code, size_t n)
+{
+	struct sweep w = {.b = b, .svma = svma, .code = code, .n = n};
+	if (!n)
+		return;
+	collect_called(&w);
+	sweep(&w);
+	as_map64_clear(&w.targets);
+	as_map64_clear(&w.called);
+}
