@@ -8,6 +8,9 @@
  *	4. .gnu_debugdata (symbols only)
  * and for what a debug file refers to: .gnu_debugaltlink (dwz, build-id checked), NAME.dwp beside
  * the object, .dwo files by DW_AT_comp_dir/DW_AT_dwo_name (symbol/ asks for those).
+ *
+ * With a root every place is tried inside it first, then on this machine: what identifies a file is
+ * its build-id or CRC, so a file of the wrong side is refused, not used.
  */
 #ifndef AS_ELF_DEBUGFILE_H
 #define AS_ELF_DEBUGFILE_H
@@ -31,5 +34,12 @@ int as_debugfile_find(struct as_elf *obj, const struct as_debug_search *s, struc
 /* The dwz common file that dbg refers to; *ret NULL when it refers to none. */
 int as_debugfile_alt(struct as_elf *dbg, const struct as_debug_search *s, struct as_elf **ret,
 		     struct as_buf *tried, struct as_error *err);
+
+/*
+ * Opens path for reading, as seen from root when that is not NULL: symbolic links inside it,
+ * absolute ones too, stay inside (a container's /tmp must not lead to our files). Any kind of file;
+ * never blocks on a FIFO. Returns the descriptor or -errno.
+ */
+int as_open_in_root(const char *root, const char *path);
 
 #endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Pieces of demangling that symtab.c shares. */
+#ifndef AS_SYMBOL_DEMANGLE_PRIV_H
+#define AS_SYMBOL_DEMANGLE_PRIV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * Length of a linkage name without what compilers append to clones: .llvm.<hex>, .cold,
+ * .part.N, .constprop.N, .isra.N, .lto_priv.N, .localalias, and their like, in any number.
+ * *ret_cold tells whether .cold was among them.
+ */
+size_t as_linkage_stem(const char *linkage, bool *ret_cold);
+
+#endif
