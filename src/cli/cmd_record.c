@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * assay record: runs a program (or attaches to one) and keeps where its CPU time went. Standard
+ * output, input and the exit status belong to the program; what assay says goes to standard
+ * error.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/sys.h"
+#include "cli/cmds_priv.h"
+#include "collect/collect.h"
+#include "view/summary.h"
+
+struct record_args {
+	const char *output;
+	double rate_hz;
+	int64_t pid;
+	uint64_t duration_ns, dump_size;
+	int engine;
+	bool no_inline, no_kernel, no_inherit, quiet;
+};
+
+enum { PROGRESS_AFTER_MS = 1000, PROGRESS_EVERY_MS = 250 };
+
+static const char *const engine_names[] = {NULL, "kernel", "ring"}; /* order of --engine */
+
+static const struct as_option record_options[] = {
+	{.name = "pid",
+	 .letter = 'p',
+	 .type = AS_OPT_INT,
+	 .at = offsetof(struct record_args, pid),
+	 .arg = "PID",
+	 .min = 1,
+	 .max = 4194304,
+	 .group = "What is recorded",
+	 .help = "attach to a running process, all its threads, instead of starting one"},
+	{.name = "duration",
+	 .type = AS_OPT_DURATION,
+	 .at = offsetof(struct record_args, duration_ns),
+	 .arg = "TIME",
+	 .min = 0.001,
+	 .max = 1e7,
+	 .def_text = "until the program ends or Ctrl-C",
+	 .group = "What is recorded",
+	 .help = "stop recording after 10, 1.5m, 200ms …; a started program goes on"},
+	{.name = "no-inherit",
+	 .type = AS_OPT_FLAG,
+	 .at = offsetof(struct record_args, no_inherit),
+	 .group = "What is recorded",
+	 .help = "only the process itself, not those it starts"},
+	{.name = "no-kernel",
+	 .type = AS_OPT_FLAG,
+	 .at = offsetof(struct record_args, no_kernel),
+	 .group = "What is recorded",
+	 .help = "no kernel functions in the stacks; time in the kernel counts for its "
+		 "callers"},
+	{.name = "rate",
+	 .letter = 'F',
+	 .type = AS_OPT_NUM,
+	 .at = offsetof(struct record_args, rate_hz),
+	 .arg = "HZ",
+	 .min = 1,
+	 .max = 20000,
+	 .def = "997",
+	 .group = "How",
+	 .help = "samples per second of CPU time, at jittered intervals"},
+	{.name = "engine",
+	 .type = AS_OPT_CHOICE,
+	 .at = offsetof(struct record_args, engine),
+	 .arg = "ENGINE",
+	 .choices = "auto|kernel|ring",
+	 .def = "auto",
+	 .group = "How",
+	 .help = "kernel: stacks unwound in the kernel, of any size (root); ring: from copies "
+		 "of "
+		 "the stack; auto: the best that can run here"},
+	{.name = "dump-size",
+	 .type = AS_OPT_SIZE,
+	 .at = offsetof(struct record_args, dump_size),
+	 .arg = "BYTES",
+	 .min = 512,
+	 .max = 65528,
+	 .def_text = "adapts to each thread",
+	 .group = "How",
+	 .help = "engine ring: bytes of stack copied per sample"},
+	{.name = "output",
+	 .letter = 'o',
+	 .type = AS_OPT_TEXT,
+	 .at = offsetof(struct record_args, output),
+	 .arg = "FILE",
+	 .def_text = "PROGRAM.assay",
+	 .group = "Output",
+	 .help = "the session to write"},
+	{.name = "no-inline",
+	 .type = AS_OPT_FLAG,
+	 .at = offsetof(struct record_args, no_inline),
+	 .group = "Output",
+	 .help = "do not look up inlined functions: quicker for very large programs"},
+	{.name = "quiet",
+	 .letter = 'q',
+	 .type = AS_OPT_FLAG,
+	 .at = offsetof(struct record_args, quiet),
+	 .group = "Output",
+	 .help = "no summary, no progress"},
+	{0},
+};
+
+/* ---- signals ---- */
+
+static volatile int interrupted;
+
+static void on_interrupt(int sig)
+{
+	interrupted++;
+}
+
+static void on_pipe(int sig)
+{
+}
+
+/*
+ * Handlers, not SIG_IGN: a started program gets the default back at its exec, as if assay were
+ * not there. What the caller had ignored (nohup) stays ignored for both.
+ */
+static void catch_signal(int sig, void (*handler)(int))
+{
+	struct sigaction old, sa = {.sa_handler = handler, .sa_flags = SA_RESTART};
+
+	if (sigaction(sig, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+		sigaction(sig, &sa, NULL);
+}
+
+/* ---- progress ---- */
+
+struct progress {
+	bool shown;
+	uint64_t last_ns, duration_ns;
+};
+
+static void on_progress(void *ctx, uint64_t elapsed_ns, uint64_t samples, const char *what)
+{
+	struct progress *p = ctx;
+	struct as_buf b = {0};
+
+	if (elapsed_ns < (uint64_t)PROGRESS_AFTER_MS * 1000000 ||
+	    (p->shown && elapsed_ns - p->last_ns < (uint64_t)PROGRESS_EVERY_MS * 1000000))
+		return;
+	p->last_ns = elapsed_ns;
+	p->shown = true;
+	as_buf_addf(&b, "\r\033[K%s: ", what ? what : "recording");
+	as_fmt_duration(&b, elapsed_ns);
+	if (p->duration_ns) {
+		as_buf_adds(&b, " of ");
+		as_fmt_duration(&b, p->duration_ns);
+	}
+	as_buf_adds(&b, ", ");
+	as_fmt_count(&b, samples);
+	as_buf_adds(&b, p->duration_ns ? " samples" : " samples; Ctrl-C ends and keeps it");
+	(void)as_write_all(STDERR_FILENO, b.p, b.len, NULL); /* progress only */
+	as_buf_clear(&b);
+}
+
+static void end_progress(const struct progress *p)
+{
+	if (p->shown)
+		(void)as_write_all(STDERR_FILENO, "\r\033[K", 4, NULL); /* progress only */
+}
+
+/* ---- names and statuses ---- */
+
+static char *default_output(const struct as_cmd_ctx *ctx, int64_t pid)
+{
+	struct as_buf name = {0};
+
+	if (pid) {
+		AS_CLEANUP(as_free_autop)
+		char *comm = as_xasprintf("/proc/%lld/comm", (long long)pid);
+
+		(void)as_read_file(comm, 64, &name,
+				   NULL); /* a process that is gone fails later, by name */
+		if (name.len && name.p[name.len - 1] == '\n')
+			name.p[--name.len] = 0;
+		for (size_t i = 0; i < name.len; i++) {
+			if (name.p[i] == '/' || (unsigned char)name.p[i] < ' ')
+				name.p[i] = '-';
+		}
+	} else {
+		const char *slash = strrchr(ctx->operands[0], '/');
+
+		as_buf_adds(&name, slash && slash[1] ? slash + 1 : ctx->operands[0]);
+	}
+	if (!name.len || name.p[0] == '.' || name.p[0] == '-')
+		as_buf_adds(&name, "program");
+	as_buf_adds(&name, ".assay");
+	return as_buf_detach(&name);
+}
+
+/* As env and nice do: 127 when the program does not exist, 126 when it cannot be run. */
+static int launch_failure(const char *program, const struct as_error *err)
+{
+	if (err->status == AS_E_NOTFOUND)
+		return AS_EXIT_NO_PROGRAM;
+	if (err->status == AS_E_ACCESS && strchr(program, '/')) {
+		struct stat st;
+
+		if (stat(program, &st) == 0 &&
+		    (S_ISDIR(st.st_mode) || access(program, X_OK) < 0))
+			return AS_EXIT_NOT_EXECUTABLE;
+	}
+	if (err->sys_errno == ENOEXEC)
+		return AS_EXIT_NOT_EXECUTABLE;
+	return AS_EXIT_ASSAY_FAILED;
+}
+
+static int program_status(const struct as_recording_outcome *o)
+{
+	if (!o->launched)
+		return AS_EXIT_FINE;
+	if (WIFSIGNALED(o->wait_status))
+		return 128 + WTERMSIG(o->wait_status);
+	return WIFEXITED(o->wait_status) ? WEXITSTATUS(o->wait_status) : AS_EXIT_FINE;
+}
+
+/* ---- after the run ---- */
+
+/* A summary that fails does not fail the recording: the session is there. */
+static void print_summary(const struct as_cmd_ctx *ctx, const char *path)
+{
+	const struct record_args *a = ctx->args;
+	struct as_style style = {
+		.width = as_term_width(STDERR_FILENO),
+		.color = as_term_color(STDERR_FILENO, (enum as_color)ctx->common->color),
+	};
+	struct as_model *m = NULL;
+	struct as_error err = {0};
+	struct as_buf out = {0};
+	int r;
+
+	if (a->quiet || strcmp(path, "-") == 0)
+		return;
+	r = as_model_load(path, &m, &err);
+	if (r == 0) {
+		as_buf_addc(&out, '\n');
+		r = as_summary_text(m, strchr(path, '/') ? path : NULL, &style, &out, &err);
+	}
+	if (r == 0)
+		(void)as_write_all(STDERR_FILENO, out.p, out.len,
+				   NULL); /* nowhere left to tell */
+	else
+		as_err_print(&err, (enum as_color)ctx->common->color);
+	as_buf_clear(&out);
+	as_model_free(m);
+}
+
+static int check_request(const struct as_cmd_ctx *ctx, struct as_error *err)
+{
+	const struct record_args *a = ctx->args;
+
+	if (a->pid && ctx->noperands)
+		return as_fail(err, AS_E_USAGE, 0, "record takes a program or --pid, not both");
+	if (!a->pid && !ctx->noperands)
+		return as_fail(err, AS_E_USAGE, 0,
+			       "record needs a program or --pid\n"
+			       "assay record -- ./app args\nassay record --help");
+	return 0;
+}
+
+static int record_run(struct as_cmd_ctx *ctx, struct as_error *err)
+{
+	const struct record_args *a = ctx->args;
+	struct progress progress = {.duration_ns = a->duration_ns};
+	struct as_recording_outcome outcome = {0};
+	AS_CLEANUP(as_free_autop) char *path = NULL, *cache = as_cache_dir();
+	int r = check_request(ctx, err);
+
+	if (r < 0)
+		return r;
+	path = a->output ? as_xstrdup(a->output) : default_output(ctx, a->pid);
+
+	struct as_recording_request q = {
+		.argv = a->pid ? NULL : ctx->operands,
+		.pid = (pid_t)a->pid,
+		.duration_ns = a->duration_ns,
+		.engine = engine_names[a->engine],
+		.output = path,
+		.options = {.rate_hz = a->rate_hz,
+			    .kernel_stacks = !a->no_kernel,
+			    .max_depth = 65536,
+			    .dump_size = (uint32_t)a->dump_size,
+			    .no_inherit = a->no_inherit},
+		.resolve = {.cache_dir = cache, .no_inlines = a->no_inline},
+		.interrupted = &interrupted,
+	};
+
+	/* A started program may be drawing on the same terminal: progress only beside others.
+	 */
+	if (!a->quiet && isatty(STDERR_FILENO) && a->pid) {
+		q.progress = on_progress;
+		q.progress_ctx = &progress;
+	}
+	catch_signal(SIGINT, on_interrupt);
+	catch_signal(SIGTERM, on_interrupt);
+	catch_signal(SIGHUP, on_interrupt);
+	catch_signal(SIGPIPE, on_pipe);
+	r = as_record(&q, &outcome, err);
+	end_progress(&progress);
+	if (r < 0) {
+		if (!a->pid)
+			ctx->fail_exit = launch_failure(ctx->operands[0], err);
+		return r;
+	}
+	print_summary(ctx, path);
+	return program_status(&outcome);
+}
+
+const struct as_cmd as_cmd_record = {
+	.name = "record",
+	.group = "Measure",
+	.summary = "record where the CPU time of a program goes, stack by stack",
+	.usage = "[options] [--] PROGRAM [ARGS…]\n[options] -p PID",
+	.options = record_options,
+	.examples = {{"assay record -- ./target/release/app args", "a run from start to end"},
+		     {"assay record -p 4242 --duration 10", "ten seconds of a running process"},
+		     {"assay record -F 4999 -o short.assay ./app",
+		      "more samples of a short run"}},
+	.operand = "a program",
+	.max_operands = -1,
+	.flags = AS_CMD_RUNS_PROGRAM,
+	.args_size = sizeof(struct record_args),
+	.run = record_run,
+};

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The commands themselves (one file each), and option rows several of them share. */
+#ifndef AS_CLI_CMDS_PRIV_H
+#define AS_CLI_CMDS_PRIV_H
+
+#include "cli/commands.h"
+#include "model/model.h"
+
+extern const struct as_cmd as_cmd_record;
+extern const struct as_cmd as_cmd_report;
+extern const struct as_cmd as_cmd_flame;
+extern const struct as_cmd as_cmd_export;
+extern const struct as_cmd as_cmd_help;
+
+/* What is looked at: shared by report, flame and export. */
+struct as_filter_args {
+	const char *focus, *ignore, *hide, *thread, *module;
+	uint64_t time_ns[2];
+	bool no_inline, no_kernel;
+};
+
+#define AS_FILTER_OPTION(T, field_, name_, arg_, help_)                                        \
+	{                                                                                      \
+		.name = name_, .type = AS_OPT_TEXT, .at = offsetof(T, filter.field_),          \
+		.arg = arg_, .group = "What is looked at", .help = help_                       \
+	}
+/* T: the command's argument struct, with a member `filter`. */
+#define AS_FILTER_OPTIONS(T)                                                                   \
+	AS_FILTER_OPTION(T, focus, "focus", "REGEX",                                           \
+			 "only stacks with a function that matches"),                          \
+		AS_FILTER_OPTION(T, ignore, "ignore", "REGEX",                                 \
+				 "without stacks that have a function that matches"),          \
+		AS_FILTER_OPTION(                                                              \
+			T, hide, "hide", "REGEX",                                              \
+			"take functions that match out of the stacks; their time goes "        \
+			"to their callers"),                                                   \
+		AS_FILTER_OPTION(T, thread, "thread", "NAME|TID",                              \
+				 "only threads with this number or a name that holds NAME"),   \
+		AS_FILTER_OPTION(T, module, "module", "NAME",                                  \
+				 "only samples whose innermost frame is in this module"),      \
+		{.name = "time",                                                               \
+		 .type = AS_OPT_SPAN,                                                          \
+		 .at = offsetof(T, filter.time_ns),                                            \
+		 .arg = "FROM..TO",                                                            \
+		 .group = "What is looked at",                                                 \
+		 .help = "only this part of the recording, from its start: 2s..5s, ..500ms, "  \
+			 "10.."},                                                              \
+		{.name = "no-inline",                                                          \
+		 .type = AS_OPT_FLAG,                                                          \
+		 .at = offsetof(T, filter.no_inline),                                          \
+		 .group = "What is looked at",                                                 \
+		 .help = "count inlined functions as part of the function they are in"},       \
+	{                                                                                      \
+		.name = "no-kernel", .type = AS_OPT_FLAG, .at = offsetof(T, filter.no_kernel), \
+		.group = "What is looked at",                                                  \
+		.help = "count kernel functions as part of the function that called the "      \
+			"kernel"                                                               \
+	}
+
+void as_filter_apply(const struct as_filter_args *f, struct as_query *q);
+/* Loads the operand's session, or the newest one of the current folder. */
+int as_filter_load(const struct as_cmd_ctx *ctx, struct as_model **ret, struct as_error *err);
+/* Output to path, or to standard output when it is NULL or "-". */
+int as_filter_write(const char *path, const struct as_buf *b, struct as_error *err);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What report, flame and export share: the session, the filters, the output. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/sys.h"
+#include "cli/cmds_priv.h"
+
+static bool has_suffix(const char *s, const char *suffix)
+{
+	size_t n = strlen(s), m = strlen(suffix);
+
+	return n > m && strcmp(s + n - m, suffix) == 0;
+}
+
+static int no_session(const char *partial, struct as_error *err)
+{
+	if (*partial)
+		return as_fail(err, AS_E_NOTFOUND, 0,
+			       "no session (*.assay) in this folder, but the unfinished '%s'\n"
+			       "assay report %s",
+			       partial, partial);
+	return as_fail(err, AS_E_NOTFOUND, 0,
+		       "no session (*.assay) in this folder\n"
+		       "make one:   assay record -- ./app\n"
+		       "or name it: assay report path/to/app.assay");
+}
+
+int as_find_session(const char *operand, char **ret, struct as_error *err)
+{
+	if (operand) {
+		*ret = as_xstrdup(operand);
+		return 0;
+	}
+
+	DIR *dir = opendir(".");
+	struct timespec newest = {0};
+	struct dirent *e;
+	char *best = NULL, partial[256] = "";
+
+	if (!dir)
+		return as_fail(err, AS_E_IO, errno, "cannot read this folder: %s",
+			       strerror(errno));
+	while ((e = readdir(dir))) {
+		struct stat st;
+
+		if (has_suffix(e->d_name, ".assay.partial"))
+			memccpy(partial, e->d_name, 0, sizeof partial - 1);
+		if (!has_suffix(e->d_name, ".assay") ||
+		    fstatat(dirfd(dir), e->d_name, &st, 0) < 0 || !S_ISREG(st.st_mode))
+			continue;
+		if (best && (st.st_mtim.tv_sec < newest.tv_sec ||
+			     (st.st_mtim.tv_sec == newest.tv_sec &&
+			      st.st_mtim.tv_nsec <= newest.tv_nsec)))
+			continue;
+		newest = st.st_mtim;
+		free(best);
+		best = as_xstrdup(e->d_name);
+	}
+	closedir(dir);
+	if (!best)
+		return no_session(partial, err);
+	*ret = best;
+	return 0;
+}
+
+int as_filter_load(const struct as_cmd_ctx *ctx, struct as_model **ret, struct as_error *err)
+{
+	AS_CLEANUP(as_free_autop) char *path = NULL;
+	int r = as_find_session(ctx->noperands ? ctx->operands[0] : NULL, &path, err);
+
+	return r < 0 ? r : as_model_load(path, ret, err);
+}
+
+void as_filter_apply(const struct as_filter_args *f, struct as_query *q)
+{
+	q->focus = f->focus;
+	q->ignore = f->ignore;
+	q->hide = f->hide;
+	q->thread = f->thread;
+	q->module = f->module;
+	q->from_ns = f->time_ns[0];
+	q->to_ns = f->time_ns[1];
+	q->no_inline = f->no_inline;
+	q->no_kernel = f->no_kernel;
+}
+
+int as_filter_write(const char *path, const struct as_buf *b, struct as_error *err)
+{
+	struct stat st;
+
+	if (!path || strcmp(path, "-") == 0)
+		return as_out_write(b, err);
+	if (lstat(path, &st) < 0 || S_ISREG(st.st_mode))
+		return as_write_file_atomic(path, b->p ? b->p : "", b->len, err);
+
+	/* A device or pipe is written to, a link followed: renaming would replace it. */
+	AS_CLEANUP(as_close_autop)
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+
+	if (fd < 0)
+		return as_fail(err, AS_E_IO, errno, "cannot write '%s': %s", path,
+			       strerror(errno));
+	if (b->len && as_write_all(fd, b->p, b->len, err) < 0)
+		return as_wrap(err, "cannot write '%s'", path);
+	return 0;
+}

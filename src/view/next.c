@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Next steps: see next.h. */
+#include "view/next.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/sys.h"
+#include "view/trust.h"
+
+enum { STEPS = 3, LABEL = 7 };
+
+/* A share worth a step of its own. */
+static const double WORTH = 0.05, WORTH_TOTAL = 0.2, WORTH_KERNEL = 0.2, THREAD_WORTH = 0.1;
+
+struct step {
+	double worth;
+	struct as_buf command, why;
+};
+
+struct steps {
+	const struct as_next_request *q;
+	AS_VEC(struct step) v;
+};
+
+static struct step *add(struct steps *s, double worth)
+{
+	as_vec_push(&s->v, (struct step){.worth = worth});
+	return &s->v.v[s->v.n - 1];
+}
+
+static void add_file(struct steps *s, struct step *step)
+{
+	if (!s->q->file)
+		return;
+	as_buf_addc(&step->command, ' ');
+	as_style_shell(&step->command, s->q->file);
+}
+
+static void add_percent(struct as_buf *b, const struct as_share *share)
+{
+	as_style_share(b, share);
+	as_buf_adds(b, " %");
+}
+
+static bool starts_with_any(const char *name, const char *const *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (strncmp(name, list[i], strlen(list[i])) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool is_allocator(const char *name)
+{
+	static const char *const exact[] = {
+		"malloc",
+		"free",
+		"calloc",
+		"realloc",
+		"cfree",
+		"__libc_malloc",
+		"__libc_free",
+		"__libc_calloc",
+		"__libc_realloc",
+		"_int_malloc",
+		"_int_free",
+		"_int_realloc",
+		"malloc_consolidate",
+		"unlink_chunk",
+		"sysmalloc",
+		"aligned_alloc",
+		"posix_memalign",
+	};
+	static const char *const start[] = {
+		"__rust_alloc",   "__rust_dealloc", "__rust_realloc",  "__rdl_",
+		"alloc::alloc::", "operator new",   "operator delete", "je_",
+		"_rjem_",         "mi_malloc",      "mi_free",         "mi_heap",
+		"_mi_",           "tc_malloc",      "tc_free",         "tcmalloc::",
+		"unlink_chunk",   "_int_free",
+	};
+
+	for (size_t i = 0; i < AS_ARRAY_LEN(exact); i++) {
+		if (strcmp(name, exact[i]) == 0)
+			return true;
+	}
+	return starts_with_any(name, start, AS_ARRAY_LEN(start));
+}
+
+static bool is_entry(const char *name)
+{
+	static const char *const at_the_root[] = {"_start",       "main",
+						  "__libc_start", "std::rt::",
+						  "clone",        "start_thread",
+						  "std::sys::",   "__clone",
+						  "std::thread",  "core::ops::function",
+						  "std::panic"};
+
+	return starts_with_any(name, at_the_root, AS_ARRAY_LEN(at_the_root));
+}
+
+/* All time in the allocator; its most used entry point stands for it. */
+static void allocations(struct steps *s)
+{
+	const struct as_row *most = NULL;
+	double self = 0;
+
+	as_vec_foreach (row, &s->q->flat->rows) {
+		if (!is_allocator(row->name))
+			continue;
+		self += row->self.value;
+		if (!most || row->total.value > most->total.value)
+			most = row;
+	}
+	if (!most || self < WORTH)
+		return;
+
+	struct step *step = add(s, self);
+
+	as_buf_adds(&step->command, "assay report --callers ");
+	as_style_shell(&step->command, most->name);
+	add_file(s, step);
+	as_buf_addf(&step->why, "who allocates: %.1f %% of the time in the allocator",
+		    self * 100);
+}
+
+/* A name as a regular expression that matches it alone. */
+static void add_regex(struct as_buf *out, const char *name)
+{
+	struct as_buf b = {0};
+
+	as_buf_addc(&b, '^');
+	for (; *name; name++) {
+		if (strchr(".[]*+?(){}|^$\\", *name))
+			as_buf_addc(&b, '\\');
+		as_buf_addc(&b, *name);
+	}
+	as_buf_addc(&b, '$');
+	as_style_shell(out, as_buf_str(&b));
+	as_buf_clear(&b);
+}
+
+static void hot_foreign(struct steps *s)
+{
+	as_vec_foreach (row, &s->q->flat->rows) {
+		if (row->self.value < WORTH)
+			return;
+		if (is_allocator(row->name) || row->unsymbolized ||
+		    as_style_is_own(s->q->model, row))
+			continue;
+
+		struct step *step = add(s, row->self.value);
+
+		as_buf_adds(&step->command, "assay report --callers ");
+		as_style_shell(&step->command, row->name);
+		add_file(s, step);
+		as_buf_adds(&step->why, "who calls it: ");
+		add_percent(&step->why, &row->self);
+		as_buf_adds(&step->why, " in code that is not the program's own");
+		return;
+	}
+}
+
+static void hot_own(struct steps *s)
+{
+	as_vec_foreach (row, &s->q->flat->rows) {
+		if (row->self.value < WORTH)
+			return;
+		if (row->unsymbolized || !row->line || !as_style_is_own(s->q->model, row))
+			continue;
+
+		struct step *step = add(s, row->self.value);
+
+		as_buf_adds(&step->command, "assay report --by line --focus ");
+		add_regex(&step->command, row->name);
+		add_file(s, step);
+		as_buf_adds(&step->why, "its lines: ");
+		add_percent(&step->why, &row->self);
+		as_buf_adds(&step->why, " in one function");
+		return;
+	}
+}
+
+/* The function that hands out most of its time: deepest sensible place to look down from. */
+static void dispatcher(struct steps *s)
+{
+	const struct as_row *best = NULL;
+
+	as_vec_foreach (row, &s->q->flat->rows) {
+		if (row->unsymbolized || is_entry(row->name) ||
+		    row->total.value < WORTH_TOTAL || row->total.value > 0.9 ||
+		    row->self.value * 3 > row->total.value ||
+		    !as_style_is_own(s->q->model, row))
+			continue;
+		if (!best || row->total.value > best->total.value)
+			best = row;
+	}
+	if (!best)
+		return;
+
+	struct step *step = add(s, best->total.value - best->self.value - 0.3);
+
+	as_buf_adds(&step->command, "assay report --callees ");
+	as_style_shell(&step->command, best->name);
+	add_file(s, step);
+	as_buf_adds(&step->why, "where its ");
+	add_percent(&step->why, &best->total);
+	as_buf_adds(&step->why, " go");
+}
+
+/* Weight per thread and of samples taken in the kernel, in one pass. */
+static void by_sample(struct steps *s)
+{
+	const struct as_model *m = s->q->model;
+	AS_CLEANUP(as_free_autop) double *thread = as_xcalloc(m->threads.n + 1, sizeof *thread);
+	double all = 0, kernel = 0;
+	size_t busy = 0;
+
+	as_vec_foreach (sample, &m->samples) {
+		all += sample->weight;
+		if (sample->end & AS_SAMPLE_KERNEL)
+			kernel += sample->weight;
+		if (sample->thread < m->threads.n)
+			thread[sample->thread] += sample->weight;
+	}
+	for (size_t i = 0; i < m->threads.n; i++)
+		busy += thread[i] >= THREAD_WORTH * all && all > 0;
+	if (all > 0 && kernel >= WORTH_KERNEL * all && m->recording.flags & 2 &&
+	    !s->q->asked->no_kernel) {
+		struct step *step = add(s, kernel / all);
+
+		as_buf_adds(&step->command, "assay report --no-kernel");
+		add_file(s, step);
+		as_buf_addf(&step->why,
+			    "which functions ask the kernel: %.1f %% of the time is in it",
+			    kernel / all * 100);
+	}
+	if (busy >= 2 && s->q->asked->by != AS_BY_THREAD) {
+		struct step *step = add(s, 0.06);
+
+		as_buf_adds(&step->command, "assay report --by thread");
+		add_file(s, step);
+		as_buf_addf(&step->why, "%zu threads carry the load: how evenly", busy);
+	}
+}
+
+static int by_worth(const void *a, const void *b)
+{
+	const struct step *x = a, *y = b;
+
+	return (x->worth < y->worth) - (x->worth > y->worth);
+}
+
+static void flame_step(struct steps *s)
+{
+	struct step *step = add(s, -1);
+
+	as_buf_adds(&step->command, "assay flame -o flame.svg");
+	add_file(s, step);
+	as_buf_adds(&step->why, "the whole picture, for the browser");
+}
+
+/* The reason stands beside the command where it fits on all lines, else below it. */
+static void print(const struct steps *s, size_t n, const struct as_style *style,
+		  struct as_buf *out)
+{
+	size_t widest = 0, reason = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct step *p = &s->v.v[i];
+
+		widest = AS_MAX(widest, as_text_width(p->command.p, p->command.len));
+		reason = AS_MAX(reason, as_text_width(p->why.p, p->why.len));
+	}
+
+	bool beside = LABEL + widest + 3 + reason <= (size_t)style->width;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct step *p = &s->v.v[i];
+		size_t w = as_text_width(p->command.p, p->command.len);
+
+		if (i == 0)
+			as_block_label(out, style, "next");
+		else
+			as_buf_fill(out, ' ', LABEL);
+		as_buf_adds(out, p->command.p);
+		if (beside) {
+			as_buf_fill(out, ' ', widest - w + 3);
+			as_buf_addf(out, "%s\n", p->why.p);
+		} else {
+			as_buf_addc(out, '\n');
+			as_buf_fill(out, ' ', LABEL + 4);
+			as_block_words(out, style, LABEL + 4, p->why.p);
+		}
+	}
+}
+
+void as_next_text(const struct as_next_request *q, const struct as_style *style,
+		  struct as_buf *out)
+{
+	struct steps s = {.q = q};
+
+	if (!q->model->samples.n)
+		return;
+	allocations(&s);
+	hot_foreign(&s);
+	hot_own(&s);
+	dispatcher(&s);
+	by_sample(&s);
+	if (s.v.n)
+		qsort(s.v.v, s.v.n, sizeof *s.v.v, by_worth);
+	while (s.v.n >= STEPS) {
+		s.v.n--;
+		as_buf_clear(&s.v.v[s.v.n].command);
+		as_buf_clear(&s.v.v[s.v.n].why);
+	}
+	flame_step(&s);
+	print(&s, s.v.n, style, out);
+	as_vec_foreach (step, &s.v) {
+		as_buf_clear(&step->command);
+		as_buf_clear(&step->why);
+	}
+	as_vec_clear(&s.v);
+}

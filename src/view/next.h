@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * At most three next steps, drawn from the session's own figures, each a command ready to paste
+ * and what it would answer. Nothing generic: a step without a figure behind it is not given,
+ * but for the flame graph, which always is a next step while there are samples.
+ */
+#ifndef AS_VIEW_NEXT_H
+#define AS_VIEW_NEXT_H
+
+#include "view/style.h"
+
+struct as_next_request {
+	const struct as_model *model;
+	const struct as_profile *flat; /* by function, without filters */
+	const char *file; /* session argument for the commands; NULL: the default one */
+	const struct as_query
+		*asked; /* what is on the screen already and need not be offered */
+};
+void as_next_text(const struct as_next_request *q, const struct as_style *style,
+		  struct as_buf *out);
+
+#endif

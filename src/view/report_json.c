@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The report as JSON, schema assay.report/1: docs/formats/report-json.md. */
+#include "view/report.h"
+#include "view/trust.h"
+
+static void query_json(const struct as_query *q, struct as_json *j)
+{
+	static const char *const shape[] = {"flat", "tree", "inverted", "callers", "callees"};
+
+	as_json_str(j, "by", as_report_by_word(q->by, false));
+	as_json_str(j, "shape", shape[q->shape]);
+	as_json_obj(j, "filter");
+	if (q->of)
+		as_json_str(j, "of", q->of);
+	if (q->focus)
+		as_json_str(j, "focus", q->focus);
+	if (q->ignore)
+		as_json_str(j, "ignore", q->ignore);
+	if (q->hide)
+		as_json_str(j, "hide", q->hide);
+	if (q->thread)
+		as_json_str(j, "thread", q->thread);
+	if (q->module)
+		as_json_str(j, "module", q->module);
+	if (q->from_ns || q->to_ns) {
+		as_json_num(j, "from_s", (double)q->from_ns / 1e9, 12);
+		if (q->to_ns != UINT64_MAX)
+			as_json_num(j, "to_s", (double)q->to_ns / 1e9, 12);
+	}
+	if (q->no_inline)
+		as_json_bool(j, "no_inline", true);
+	if (q->no_kernel)
+		as_json_bool(j, "no_kernel", true);
+	as_json_end(j);
+}
+
+void as_report_json(const struct as_report_request *q, const struct as_profile *p,
+		    const struct as_table *t, struct as_buf *out)
+{
+	struct as_json j = {.out = out, .indent = true};
+	struct as_trust trust;
+
+	as_model_trust(q->model, &trust);
+	as_json_obj(&j, NULL);
+	as_json_str(&j, "schema", "assay.report/1");
+	as_json_arr(&j, "command");
+	as_vec_foreach (arg, &q->model->args)
+		as_json_str(&j, NULL, *arg);
+	as_json_end(&j);
+	as_json_num(&j, "duration_s", trust.duration_s, 9);
+	as_json_num(&j, "cpu_s", trust.cpu_s, 9);
+	as_trust_json(q->model, "trust", &j);
+	query_json(&q->query, &j);
+	as_json_u64(&j, "samples", p->samples);
+	as_json_u64(&j, "kept_samples", p->kept_samples);
+	as_json_num(&j, "kept", p->weight > 0 ? p->kept_weight / p->weight : 0, 6);
+	as_table_json(t, "rows", &j);
+	as_json_end(&j);
+	as_buf_addc(out, '\n');
+}

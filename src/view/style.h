@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * How text is shown: width, colour, and the small formats all views share. Colour carries a
+ * meaning once (bad, uncertain) and never alone. Everything appends to an as_buf.
+ */
+#ifndef AS_VIEW_STYLE_H
+#define AS_VIEW_STYLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include "base/buf.h"
+#include "model/model.h"
+
+struct as_style {
+	int width; /* columns */
+	bool color;
+	bool full_names; /* no short forms, nothing cut */
+};
+
+enum as_ink { AS_INK_PLAIN, AS_INK_BAD, AS_INK_UNSURE, AS_INK_FAINT, AS_INK_STRONG };
+void as_style_ink(const struct as_style *s, struct as_buf *out, enum as_ink ink);
+
+/* At most `width` columns; what does not fit is taken from the middle and becomes "…". Control
+ * characters are shown as \xNN. */
+void as_style_cut(struct as_buf *out, const char *text, size_t width);
+/* "23.1 ±0.8"; "≤ 0.4" when the interval reaches zero; without "±" where there is no interval.
+ */
+void as_style_share(struct as_buf *out, const struct as_share *s);
+/* Half the interval, 0..1; NaN where there is none. */
+double as_style_half(const struct as_share *s);
+/* "libc" of "libc.so.6", "python3" of "python3.11". */
+void as_style_module(struct as_buf *out, const char *name);
+/*
+ * Where a function comes from, in few letters: file:line for the program's own code (files
+ * below the recorded working directory or compiled with relative paths), else its crate, else
+ * its module.
+ */
+void as_style_where(struct as_buf *out, const struct as_model *m, const struct as_row *row);
+/* True for what as_style_where shows as file:line. */
+bool as_style_is_own(const struct as_model *m, const struct as_row *row);
+/* A word for a shell: quoted when it must be. */
+void as_style_shell(struct as_buf *out, const char *word);
+
+#endif

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The trust block: see trust.h. */
+#include "view/trust.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/sys.h"
+
+enum { LABEL = 7, TROUBLE = 9, NOTES_MAX = 4, FEW_SAMPLES = 100 };
+
+/* From where on a loss changes what a reader may conclude. */
+static const double TROUBLE_LOST = 0.01, TROUBLE_CUT = 0.01, TROUBLE_NAMELESS = 0.05,
+		    TROUBLE_RATE = 0.8, EXPLAINED_LOW = 0.95, EXPLAINED_HIGH = 1.05;
+
+void as_block_label(struct as_buf *out, const struct as_style *style, const char *label)
+{
+	size_t n = strlen(label);
+
+	as_style_ink(style, out, AS_INK_FAINT);
+	as_buf_adds(out, label);
+	as_style_ink(style, out, AS_INK_PLAIN);
+	as_buf_fill(out, ' ', LABEL - AS_MIN(n, (size_t)LABEL));
+}
+
+void as_block_words(struct as_buf *out, const struct as_style *style, size_t indent,
+		    const char *text)
+{
+	size_t cursor = indent;
+	struct as_buf clean = {0};
+
+	as_fmt_quoted(&clean, text, strlen(text));
+	for (const char *p = as_buf_str(&clean); *p;) {
+		size_t n = strcspn(p, " "), w = as_text_width(p, n);
+
+		if (cursor > indent && cursor + 1 + w > (size_t)style->width) {
+			as_buf_addc(out, '\n');
+			as_buf_fill(out, ' ', indent);
+			cursor = indent;
+		} else if (cursor > indent) {
+			as_buf_addc(out, ' ');
+			cursor++;
+		}
+		as_buf_add(out, p, n);
+		cursor += w;
+		p += n + (p[n] == ' ');
+	}
+	as_buf_addc(out, '\n');
+	as_buf_clear(&clean);
+}
+
+/* The block being written: facts flow from line to line, troubles stand alone before them. */
+struct block {
+	struct as_buf *out;
+	const struct as_style *style;
+	const struct as_model *m;
+	struct as_trust t;
+	bool labelled;      /* "trust" has been written */
+	struct as_buf fact; /* the fact under construction */
+	size_t cursor;      /* of the line of facts; 0: none begun */
+};
+
+static void begin_line(struct block *b)
+{
+	if (b->labelled) {
+		as_buf_fill(b->out, ' ', LABEL);
+		return;
+	}
+	as_block_label(b->out, b->style, "trust");
+	b->labelled = true;
+}
+
+static void __attribute__((format(printf, 2, 3))) trouble(struct block *b, const char *fmt, ...)
+{
+	struct as_buf text = {0};
+	va_list ap;
+
+	va_start(ap, fmt);
+	as_buf_vaddf(&text, fmt, ap);
+	va_end(ap);
+	begin_line(b);
+	as_style_ink(b->style, b->out, AS_INK_BAD);
+	as_buf_addc(b->out, '!');
+	as_style_ink(b->style, b->out, AS_INK_PLAIN);
+	as_buf_addc(b->out, ' ');
+	as_block_words(b->out, b->style, TROUBLE, as_buf_str(&text));
+	as_buf_clear(&text);
+}
+
+/* Remedies hold commands: they are not wrapped, so that they can be pasted. */
+static void remedy(struct block *b, const char *text)
+{
+	while (*text) {
+		size_t n = strcspn(text, "\n"), skip = strspn(text, " ");
+
+		if (n > skip) {
+			as_buf_fill(b->out, ' ', LABEL);
+			as_buf_adds(b->out, "→ ");
+			as_fmt_quoted(b->out, text + skip, n - skip);
+			as_buf_addc(b->out, '\n');
+		}
+		text += n + (text[n] == '\n');
+	}
+}
+
+static void end_facts(struct block *b)
+{
+	if (b->cursor)
+		as_buf_addc(b->out, '\n');
+	b->cursor = 0;
+}
+
+static void __attribute__((format(printf, 2, 3))) fact(struct block *b, const char *fmt, ...)
+{
+	va_list ap;
+
+	as_buf_reset(&b->fact);
+	va_start(ap, fmt);
+	as_buf_vaddf(&b->fact, fmt, ap);
+	va_end(ap);
+
+	size_t w = as_text_width(as_buf_str(&b->fact), b->fact.len);
+
+	if (b->cursor && b->cursor + 3 + w > (size_t)b->style->width)
+		end_facts(b);
+	if (!b->cursor) {
+		begin_line(b);
+		b->cursor = LABEL;
+	} else {
+		as_buf_adds(b->out, " · ");
+		b->cursor += 3;
+	}
+	as_buf_adds(b->out, as_buf_str(&b->fact));
+	b->cursor += w;
+}
+
+/* ---- what can be wrong ---- */
+
+static double of(uint64_t part, uint64_t whole)
+{
+	return whole ? (double)part / (double)whole : 0;
+}
+
+static const char *end_text(size_t end)
+{
+	static const char *const text[] = {
+#define X(n, NAME, key, text) [n] = text,
+		AS_STACK_ENDS(X)
+#undef X
+	};
+
+	return end < AS_ARRAY_LEN(text) ? text[end] : "unknown reason";
+}
+
+static void cut_stacks(struct block *b)
+{
+	const struct as_trust *t = &b->t;
+	double share = of(t->truncated, t->samples);
+	size_t worst = 0;
+
+	if (share < TROUBLE_CUT)
+		return;
+	for (size_t i = 0; i < AS_END_COUNT_; i++) {
+		if (t->by_reason[i] > t->by_reason[worst])
+			worst = i;
+	}
+	trouble(b,
+		"%.1f %% of the stacks are cut, most because %s: totals of the missing callers "
+		"are "
+		"lower bounds, self figures are not touched",
+		share * 100, end_text(worst));
+	if (worst == AS_END_SHORT)
+		remedy(b, "run as root for the in-kernel unwinder (stacks of any size), or "
+			  "assay record --dump-size 64K");
+	else if (worst == AS_END_DEPTH)
+		remedy(b, "this is deep recursion; the frames nearest to the leaf are kept");
+}
+
+static void lost_samples(struct block *b)
+{
+	const struct as_trust *t = &b->t;
+	double share = of(t->lost, t->samples + t->lost);
+
+	if (share < TROUBLE_LOST)
+		return;
+
+	struct as_buf n = {0};
+
+	as_fmt_count(&n, t->lost);
+	trouble(b, "%s samples (%.1f %%) were lost: busy moments count too little",
+		as_buf_str(&n), share * 100);
+	as_buf_clear(&n);
+
+	double lower = t->rate_hz > 2 ? floor(t->rate_hz / 2) : 1;
+	AS_CLEANUP(as_free_autop) char *text = as_xasprintf("assay record -F %.0f", lower);
+
+	remedy(b, text);
+}
+
+static void low_rate(struct block *b)
+{
+	const struct as_trust *t = &b->t;
+
+	if (t->samples < FEW_SAMPLES || !(t->effective_rate_hz < t->rate_hz * TROUBLE_RATE))
+		return;
+	if (t->throttled)
+		trouble(b,
+			"the kernel throttled sampling: %.0f Hz instead of %.0f; busy moments "
+			"count "
+			"too little",
+			t->effective_rate_hz, t->rate_hz);
+	else
+		trouble(b,
+			"%.0f samples per second of CPU time instead of %.0f: some of the time "
+			"was "
+			"not seen, shares are of what was",
+			t->effective_rate_hz, t->rate_hz);
+}
+
+static void unexplained(struct block *b)
+{
+	double x = b->t.explained_cpu;
+
+	if (isnan(x) || b->t.samples < FEW_SAMPLES ||
+	    (x >= EXPLAINED_LOW && x <= EXPLAINED_HIGH))
+		return;
+	trouble(b,
+		"the samples explain %.1f %% of the CPU time the system charged: shares are of "
+		"what was seen",
+		x * 100);
+}
+
+static void nameless(struct block *b)
+{
+	if (b->t.weight_unsymbolized < TROUBLE_NAMELESS)
+		return;
+	trouble(b, "%.1f %% of the time is in code without function names",
+		b->t.weight_unsymbolized * 100);
+	remedy(b, "which modules: assay report --by module");
+}
+
+static void broken_file(struct block *b)
+{
+	const struct as_session_health *h = &b->m->health;
+
+	if (h->bad_chunks)
+		trouble(b,
+			"%" PRIu64 " of %" PRIu64
+			" parts of the file are damaged and were left out",
+			h->bad_chunks, h->chunks + h->bad_chunks);
+	if (b->t.interrupted)
+		trouble(b, "the recorder did not end properly: the last second may be missing, "
+			   "and so "
+			   "are names that were to be found at the end");
+	else if (h->truncated)
+		trouble(b, "the file ends early: what follows is missing");
+}
+
+static void few_samples(struct block *b)
+{
+	const struct as_trust *t = &b->t;
+
+	if (t->samples >= FEW_SAMPLES)
+		return;
+	if (!t->samples) {
+		trouble(b, "no samples: the program used too little CPU time to be seen");
+	} else {
+		trouble(b, "%" PRIu64 " samples only: the intervals are wide", t->samples);
+	}
+	remedy(b, "let it run longer, or assay record -F 9999");
+}
+
+static void notes(struct block *b)
+{
+	size_t shown = 0, left = 0;
+
+	as_vec_foreach (n, &b->m->notes) {
+		if (n->level < 2)
+			continue;
+		if (shown == NOTES_MAX) {
+			left++;
+			continue;
+		}
+		shown++;
+		trouble(b, "%s%s%s", n->about && *n->about ? n->about : "",
+			n->about && *n->about ? ": " : "", n->text);
+		remedy(b, n->remedy ? n->remedy : "");
+	}
+	if (left)
+		trouble(b, "%zu more of this kind: assay report --format json", left);
+}
+
+static void soft_notes(struct block *b)
+{
+	size_t shown = 0;
+
+	as_vec_foreach (n, &b->m->notes) {
+		if (n->level != 1 || shown == NOTES_MAX)
+			continue;
+		shown++;
+		end_facts(b);
+		begin_line(b);
+
+		AS_CLEANUP(as_free_autop)
+		char *text = as_xasprintf("%s%s%s", n->about && *n->about ? n->about : "",
+					  n->about && *n->about ? ": " : "", n->text);
+
+		as_block_words(b->out, b->style, LABEL, text);
+		remedy(b, n->remedy ? n->remedy : "");
+	}
+}
+
+/* ---- what is well ---- */
+
+static void taken(struct block *b)
+{
+	const struct as_trust *t = &b->t;
+	struct as_buf n = {0}, lost = {0};
+
+	as_fmt_count(&n, t->samples);
+	as_fmt_count(&lost, t->lost);
+	if (t->rate_hz > 0)
+		fact(b, "%s samples at %.0f Hz, %s lost", as_buf_str(&n), t->rate_hz,
+		     as_buf_str(&lost));
+	else
+		fact(b, "%s samples, %s lost", as_buf_str(&n), as_buf_str(&lost));
+	as_buf_clear(&n);
+	as_buf_clear(&lost);
+}
+
+/* One decimal that never turns "almost all" into "all" or "hardly any" into "none". */
+static void add_part(struct as_buf *out, double share, const char *word)
+{
+	if (out->len)
+		as_buf_adds(out, ", ");
+	if (share < 0.0005)
+		as_buf_addf(out, "< 0.1 %% %s", word);
+	else if (share < 1 && share > 0.9995)
+		as_buf_addf(out, "> 99.9 %% %s", word);
+	else
+		as_buf_addf(out, "%.1f %% %s", share * 100, word);
+}
+
+static void stacks(struct block *b)
+{
+	const struct as_trust *t = &b->t;
+	struct as_buf s = {0};
+
+	if (!t->samples)
+		return;
+	if (t->complete == t->samples) {
+		fact(b, "all stacks complete");
+		return;
+	}
+	add_part(&s, of(t->complete, t->samples), "complete");
+	if (t->repaired)
+		add_part(&s, of(t->repaired, t->samples), "repaired");
+	if (t->truncated)
+		add_part(&s, of(t->truncated, t->samples), "truncated");
+	fact(b, "stacks %s", as_buf_str(&s));
+	as_buf_clear(&s);
+}
+
+static void explained(struct block *b)
+{
+	double x = b->t.explained_cpu;
+
+	if (!isnan(x) && x >= EXPLAINED_LOW && x <= EXPLAINED_HIGH &&
+	    b->t.samples >= FEW_SAMPLES)
+		fact(b, "samples explain %.1f %% of the CPU time", x * 100);
+}
+
+static void recorder(struct block *b)
+{
+	const struct as_trust *t = &b->t;
+
+	if (!isnan(t->recorder_cpu_s) && t->duration_s > 0)
+		fact(b, "recorder used %.1f %% of one CPU",
+		     t->recorder_cpu_s / t->duration_s * 100);
+}
+
+static void source(struct block *b)
+{
+	const struct as_trust *t = &b->t;
+
+	if (strcmp(t->engine, "kernel") == 0)
+		fact(b, "unwound in the kernel");
+	else if (strcmp(t->engine, "ring") == 0)
+		fact(b, "unwound from stack copies");
+	else if (*t->engine)
+		fact(b, "engine %s", t->engine);
+	if (strcmp(t->event, "cpu-clock") == 0)
+		fact(b, "no hardware counters here: timer samples");
+	else if (*t->event)
+		fact(b, "event %s", t->event);
+	if (!(b->m->recording.flags & 2) && b->m->samples.n)
+		fact(b, "kernel time counts for its callers");
+}
+
+void as_trust_text(const struct as_model *m, const struct as_style *style, struct as_buf *out)
+{
+	struct block b = {.out = out, .style = style, .m = m};
+
+	as_model_trust(m, &b.t);
+	b.t.engine = b.t.engine ? b.t.engine : "";
+	b.t.event = b.t.event ? b.t.event : "";
+	broken_file(&b);
+	few_samples(&b);
+	lost_samples(&b);
+	low_rate(&b);
+	unexplained(&b);
+	cut_stacks(&b);
+	nameless(&b);
+	notes(&b);
+	taken(&b);
+	stacks(&b);
+	explained(&b);
+	recorder(&b);
+	source(&b);
+	end_facts(&b);
+	soft_notes(&b);
+	as_buf_clear(&b.fact);
+}
+
+void as_trust_json(const struct as_model *m, const char *key, struct as_json *j)
+{
+	static const char *const keys[] = {
+#define X(n, NAME, key, text) [n] = key,
+		AS_STACK_ENDS(X)
+#undef X
+	};
+	struct as_trust t;
+
+	as_model_trust(m, &t);
+	as_json_obj(j, key);
+	as_json_str(j, "engine", t.engine ? t.engine : "");
+	as_json_str(j, "event", t.event ? t.event : "");
+	as_json_num(j, "rate_hz", t.rate_hz, 6);
+	as_json_num(j, "effective_rate_hz", t.effective_rate_hz, 6);
+	as_json_u64(j, "samples", t.samples);
+	as_json_u64(j, "lost", t.lost);
+	as_json_u64(j, "throttled", t.throttled);
+	as_json_u64(j, "complete", t.complete);
+	as_json_u64(j, "repaired", t.repaired);
+	as_json_u64(j, "truncated", t.truncated);
+	as_json_obj(j, "truncated_reasons");
+	for (size_t i = 0; i < AS_END_COUNT_; i++) {
+		if (t.by_reason[i])
+			as_json_u64(j, keys[i], t.by_reason[i]);
+	}
+	as_json_end(j);
+	as_json_u64(j, "frames", t.frames);
+	as_json_u64(j, "frames_unsymbolized", t.frames_unsymbolized);
+	as_json_num(j, "share_unsymbolized", t.weight_unsymbolized, 6);
+	as_json_num(j, "explained_cpu", t.explained_cpu, 6);
+	as_json_num(j, "recorder_cpu_s", t.recorder_cpu_s, 6);
+	as_json_num(j, "kernel_cost_s", t.kernel_cost_s, 6);
+	as_json_bool(j, "interrupted", t.interrupted);
+	as_json_arr(j, "notes");
+	as_vec_foreach (n, &m->notes) {
+		as_json_obj(j, NULL);
+		as_json_i64(j, "level", n->level);
+		as_json_str(j, "about", n->about ? n->about : "");
+		as_json_str(j, "text", n->text ? n->text : "");
+		as_json_str(j, "remedy", n->remedy ? n->remedy : "");
+		as_json_end(j);
+	}
+	as_json_end(j);
+	as_json_end(j);
+}
