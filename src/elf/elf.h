@@ -69,6 +69,9 @@ int as_elf_section_data(struct as_elf *e, const char *name, const uint8_t **ret_
 			struct as_error *err);
 /* Bytes of the file image at an svma range (inside one segment's file part); NULL when not there. */
 const uint8_t *as_elf_at(const struct as_elf *e, uint64_t svma, size_t n);
+/* .eh_frame found through PT_GNU_EH_FRAME, for objects without section headers: from there to the end
+ * of its segment (the terminator ends it). NULL when there is none. */
+const uint8_t *as_elf_eh_frame(const struct as_elf *e, uint64_t *ret_svma, size_t *ret_n);
 /* Releases decompressed sections and advises the mapping away; later calls load again. */
 void as_elf_drop_caches(struct as_elf *e);
 
