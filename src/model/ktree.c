@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The tree of keys: built from the stacks that samples use, each walked once. */
+#include <stdlib.h>
+#include "model/profile_priv.h"
+
+void as_ktree_init(struct as_ktree *t)
+{
+	*t = (struct as_ktree){0};
+	as_vec_push(&t->nodes, (struct as_knode){.parent = AS_NONE, .key = AS_NONE});
+}
+
+void as_ktree_clear(struct as_ktree *t)
+{
+	as_vec_clear(&t->nodes);
+	as_map64_clear(&t->child);
+}
+
+uint32_t as_ktree_child(struct as_ktree *t, uint32_t parent, uint32_t key)
+{
+	bool fresh;
+	uint64_t *id = as_map64_put(&t->child, (uint64_t)parent << 32 | key, &fresh);
+
+	if (fresh) {
+		*id = t->nodes.n;
+		as_vec_push(&t->nodes, (struct as_knode){.parent = parent, .key = key});
+	}
+	return (uint32_t)*id;
+}
+
+void as_ktree_sum(struct as_ktree *t)
+{
+	as_vec_foreach (n, &t->nodes) {
+		n->weight = n->self_weight;
+		n->samples = n->self_samples;
+	}
+	for (size_t i = t->nodes.n; i-- > 1;) {
+		struct as_knode *n = &t->nodes.v[i], *up = &t->nodes.v[n->parent];
+
+		up->weight += n->weight;
+		up->samples += n->samples;
+	}
+}
+
+void as_ktree_outermost(const struct as_ktree *t, size_t nkeys, uint8_t *ret)
+{
+	size_t n = t->nodes.n;
+	uint32_t *next = as_xreallocarray(NULL, n, sizeof *next);
+	uint32_t *first = as_xreallocarray(NULL, n, sizeof *first);
+	uint32_t *above = as_xcalloc(nkeys + 1, sizeof *above); /* open nodes per key */
+	uint32_t at = 0;
+
+	for (size_t i = 0; i < n; i++)
+		first[i] = AS_NONE;
+	for (size_t i = n; i-- > 1;) {
+		uint32_t up = t->nodes.v[i].parent;
+
+		next[i] = first[up];
+		first[up] = (uint32_t)i;
+	}
+	ret[0] = 1;
+	/* Depth first without a stack: `first` is consumed on the way down. */
+	for (;;) {
+		uint32_t down = first[at];
+
+		if (down != AS_NONE) {
+			first[at] = next[down];
+			at = down;
+			ret[at] = above[t->nodes.v[at].key]++ == 0;
+			continue;
+		}
+		if (at == 0)
+			break;
+		above[t->nodes.v[at].key]--;
+		at = t->nodes.v[at].parent;
+	}
+	free(next);
+	free(first);
+	free(above);
+}
+
+static uint32_t add_frame(struct as_build *b, uint32_t node, const struct as_m_frame *f)
+{
+	uint32_t n;
+	const struct as_m_place *places = as_filter_places(b, f, &n);
+
+	while (n-- > 0) {
+		uint32_t key;
+
+		if (as_filter_hides(b, f, &places[n]))
+			continue;
+		key = as_key_of(b, f, &places[n]);
+		if (as_by_joins(b->q->by) && b->tree.nodes.v[node].key == key)
+			continue;
+		node = as_ktree_child(&b->tree, node, key);
+	}
+	return node;
+}
+
+/* Where a stack's first frame hangs: below its thread when rows are threads, and below a marker
+ * when the stack has no true beginning. group tells such places apart; 0 is the root itself. */
+static uint32_t group_node(struct as_build *b, const struct as_m_sample *s, uint32_t *ret_group)
+{
+	enum as_by by = b->q->by;
+	unsigned end = s->end & AS_SAMPLE_END_MASK;
+	uint32_t node = 0, owner = 0;
+
+	if (as_by_groups(by)) {
+		owner = by == AS_BY_THREAD ? s->thread : b->m->threads.v[s->thread].process;
+		node = as_ktree_child(&b->tree, 0, owner);
+		owner++;
+	}
+	*ret_group = owner * AS_END_COUNT_;
+	if (as_by_groups(by) && b->q->shape == AS_SHAPE_FLAT)
+		return node;
+	if (end == AS_END_ROOT && s->stack == AS_NONE)
+		end = AS_END_NOSTACK;
+	*ret_group += end;
+	if (end != AS_END_ROOT)
+		node = as_ktree_child(&b->tree, node,
+				      as_key_of_marker(b, b->m->end_function[end]));
+	return node;
+}
+
+static bool known(const struct as_build *b, uint32_t group, uint32_t stack, uint32_t *ret)
+{
+	const uint64_t *node;
+
+	if (group == 0) {
+		if (b->node_of_stack[stack] == AS_NONE)
+			return false;
+		*ret = b->node_of_stack[stack];
+		return true;
+	}
+	node = as_map64_get(&b->node_of_grouped, (uint64_t)group << 32 | stack);
+	if (node)
+		*ret = (uint32_t)*node;
+	return node != NULL;
+}
+
+static void remember(struct as_build *b, uint32_t group, uint32_t stack, uint32_t node)
+{
+	if (group == 0)
+		b->node_of_stack[stack] = node;
+	else
+		*as_map64_put(&b->node_of_grouped, (uint64_t)group << 32 | stack, NULL) = node;
+}
+
+uint32_t as_ktree_leaf(struct as_build *b, const struct as_m_sample *s)
+{
+	const struct as_model *m = b->m;
+	uint32_t group, node = group_node(b, s, &group), at = s->stack;
+
+	if (as_by_groups(b->q->by) && b->q->shape == AS_SHAPE_FLAT)
+		return node;
+	b->path.n = 0;
+	while (at != AS_NONE) {
+		if (known(b, group, at, &node))
+			break;
+		as_vec_push(&b->path, at);
+		at = m->stacks.v[at].parent;
+	}
+	while (b->path.n) {
+		at = b->path.v[--b->path.n];
+		node = add_frame(b, node, &m->frames.v[m->stacks.v[at].frame]);
+		remember(b, group, at, node);
+	}
+	return node;
+}

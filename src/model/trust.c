@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The figures of the trust block. */
+#include <math.h>
+#include <stdlib.h>
+#include "model/model.h"
+
+#define CPU_TIME_MIN_S 0.01 /* below it the kernel's accounting says nothing about a share */
+
+static double seconds(uint64_t ns)
+{
+	return ns ? (double)ns / 1e9 : NAN;
+}
+
+static bool leaf_is_named(const struct as_model *m, const struct as_m_sample *s)
+{
+	const struct as_m_frame *f;
+
+	if (s->stack == AS_NONE)
+		return false;
+	f = &m->frames.v[m->stacks.v[s->stack].frame];
+	return !(m->functions.v[m->places.v[f->chain].function].flags & AS_FUNCTION_SYNTHETIC);
+}
+
+/* Samples: complete + repaired + truncated = all. A kernel thread's stack is complete. */
+static void count_samples(const struct as_model *m, struct as_trust *t, double *weight,
+			  bool *in_kernel)
+{
+	double unnamed = 0;
+
+	as_vec_foreach (s, &m->samples) {
+		unsigned end = s->end & AS_SAMPLE_END_MASK;
+
+		*weight += s->weight;
+		*in_kernel |= (s->end & AS_SAMPLE_KERNEL) != 0;
+		if (!leaf_is_named(m, s))
+			unnamed += s->weight;
+		if (end == AS_END_ROOT || (end == AS_END_NOSTACK && s->stack != AS_NONE)) {
+			if (s->end & AS_SAMPLE_REPAIRED)
+				t->repaired++;
+			else
+				t->complete++;
+		} else {
+			t->truncated++;
+			t->by_reason[end]++;
+		}
+	}
+	t->weight_unsymbolized = *weight > 0 ? unnamed / *weight : 0;
+}
+
+static void count_frames(const struct as_model *m, struct as_trust *t)
+{
+	as_vec_foreach (f, &m->frames) {
+		if (f->flags & AS_FRAME_KERNEL)
+			continue;
+		t->frames++;
+		t->frames_unsymbolized += m->functions.v[m->places.v[f->chain].function].flags &
+					  AS_FUNCTION_SYNTHETIC;
+	}
+}
+
+/* TICK records count every loss per second and CPU, LOST records each loss as it was heard of:
+ * the same samples seen twice, of which a recorder may write one kind only. */
+static void count_losses(const struct as_model *m, struct as_trust *t)
+{
+	uint64_t heard = m->lost_kernel + m->lost_queue, ticked = 0;
+
+	as_vec_foreach (k, &m->ticks) {
+		ticked += k->lost_kernel + k->lost_queue;
+		t->throttled += k->throttled;
+	}
+	t->lost = AS_MAX(heard, ticked);
+}
+
+static double duration(const struct as_model *m)
+{
+	uint64_t start = m->recording.start_ns;
+
+	if (m->has_summary)
+		return seconds(m->summary.wall_ns);
+	if (m->samples.n && m->samples.v[m->samples.n - 1].time_ns > start)
+		return seconds(m->samples.v[m->samples.n - 1].time_ns - start);
+	return NAN;
+}
+
+void as_model_trust(const struct as_model *m, struct as_trust *ret)
+{
+	struct as_trust t = {
+		.engine = as_model_info(m, "engine"),
+		.event = as_model_info(m, "event"),
+		.rate_hz = (double)m->recording.rate_hz,
+		.samples = m->samples.n,
+		.cpu_s = NAN,
+		.recorder_cpu_s = NAN,
+		.kernel_cost_s = NAN,
+		.explained_cpu = NAN,
+		.effective_rate_hz = NAN,
+		.duration_s = duration(m),
+		.interrupted = !m->has_summary,
+	};
+	bool in_kernel = (m->recording.flags & 2) != 0;
+	bool in_time = m->recording.weight_unit == 0;
+	double weight = 0, seen_s;
+
+	count_samples(m, &t, &weight, &in_kernel);
+	count_frames(m, &t);
+	count_losses(m, &t);
+	if (m->has_summary) {
+		t.cpu_s = seconds(m->summary.user_ns + m->summary.sys_ns);
+		t.recorder_cpu_s = seconds(m->summary.recorder_cpu_ns);
+		t.kernel_cost_s = seconds(m->summary.kernel_cost_ns);
+		/* An event without the kernel's part explains user time only. */
+		seen_s = in_kernel ? t.cpu_s : seconds(m->summary.user_ns);
+		if (in_time && seen_s >= CPU_TIME_MIN_S)
+			t.explained_cpu = weight / 1e9 / seen_s;
+		if (seen_s >= CPU_TIME_MIN_S)
+			t.effective_rate_hz = (double)t.samples / seen_s;
+	}
+	if (isnan(t.effective_rate_hz) && in_time && weight > 0)
+		t.effective_rate_hz = (double)t.samples / (weight / 1e9);
+	*ret = t;
+}
