@@ -110,6 +110,13 @@ struct capture {
 };
 static struct capture got;
 
+/* The sanitizers put a function of theirs in front of backtrace(), which then is a frame too. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define INTERCEPTORS 1
+#else
+#define INTERCEPTORS 0
+#endif
+
 /* Unwinds from its own registers; backtrace() is asked in the same frame. */
 __attribute__((noinline)) static void capture_here(void)
 {
@@ -119,7 +126,8 @@ __attribute__((noinline)) static void capture_here(void)
 	regs_of(&u, &regs);
 	struct as_unwind_env e = env();
 	as_unwind(&e, &regs, got.frames, MAX_FRAMES, &got.res);
-	got.ntruth = backtrace(got.truth, MAX_FRAMES);
+	got.ntruth = backtrace(got.truth, MAX_FRAMES) - INTERCEPTORS;
+	memmove(got.truth, got.truth + INTERCEPTORS, sizeof got.truth[0] * (size_t)got.ntruth);
 }
 
 /* Same return addresses as backtrace(), from the caller of capture_here on, down to the root.
