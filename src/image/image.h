@@ -110,8 +110,8 @@ void as_image_add_closure(struct as_image *im, const char *program_path, uint32_
 /* Compiled unwind table (from the cache or made now, at most once); NULL when the module has
  * none. */
 const struct as_utable *as_image_module_table(struct as_image *im, struct as_module *m);
-/* Loads the full CFI and keeps it; as_image_unwind_find hands it out from then on. For stacks that
- * ended with AS_END_EXPR: load the last frame's module and unwind again. */
+/* Loads the full CFI and keeps it; as_image_unwind_find hands it out from then on. For stacks
+ * that ended with AS_END_EXPR: load the last frame's module and unwind again. */
 const struct as_cfi_input *as_image_module_cfi(struct as_image *im, struct as_module *m);
 /* FDE extents for symbols of stripped code; may be empty. */
 const struct as_extent *as_image_module_extents(struct as_image *im, struct as_module *m,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Inside of image/: see image.h. */
-#ifndef AS_IMAGE_PRIV_H
-#define AS_IMAGE_PRIV_H
+#ifndef AS_IMAGE_IMAGE_PRIV_H
+#define AS_IMAGE_IMAGE_PRIV_H
 
 #include "base/map.h"
 #include "base/mem.h"
