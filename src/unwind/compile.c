@@ -256,13 +256,19 @@ static void gap(struct compiler *c, uint64_t from, uint64_t to)
 	}
 }
 
+static bool is_entry(const struct compiler *c, const struct as_fde_ref *f)
+{
+	return c->in->entry_svma &&
+	       c->in->entry_svma - f->start_svma < f->end_svma - f->start_svma;
+}
+
 /* What the code at a function's start says against its CFI: 0 nothing, else the rule for all of
  * it. */
 static uint32_t forced_rule(struct compiler *c, const struct as_fde_ref *f,
 			    const struct as_cie *cie)
 {
 	uint64_t len = f->end_svma - f->start_svma;
-	if (c->in->entry_svma && c->in->entry_svma - f->start_svma < len)
+	if (is_entry(c, f))
 		return c->rule_end;
 	if (c->index.nfde > PATCH_MAX_FDES || len > PATCH_MAX_FUNCTION || cie->signal)
 		return 0;
@@ -290,7 +296,8 @@ static void function(struct compiler *c, const struct as_fde_ref *f, uint64_t en
 	uint32_t forced = forced_rule(c, f, &fde.cie);
 	c->stats.covered_bytes += end - f->start_svma;
 	if (forced) {
-		bool early = f->start_svma > c->b.floor;
+		bool early = forced != c->rule_end || !is_entry(c, f);
+		early = early && f->start_svma > c->b.floor;
 		as_ut_row(&c->b, f->start_svma - early, forced);
 		c->stats.synthesised++;
 		return;

@@ -274,7 +274,9 @@ static void classify_modrm(const struct decode *d, struct as_x86_insn *i)
 		i->reg = -1;
 		return;
 	case 0xff:
-		if (d->reg == 4 || d->reg == 5)
+		if (d->reg == 2)
+			set(i, AS_X86_CALL, 0);
+		else if (d->reg == 4 || d->reg == 5)
 			set(i, AS_X86_JMP_INDIRECT, 0);
 		else if (d->reg == 6) {
 			set(i, AS_X86_PUSH, 0);

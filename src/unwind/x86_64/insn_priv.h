@@ -21,7 +21,7 @@ enum as_x86_kind {
 	AS_X86_LEAVE,
 	AS_X86_LOSE_RSP, /* rsp becomes something we do not follow */
 	AS_X86_ZERO_RBP, /* xor %ebp,%ebp: marks a thread's first function */
-	AS_X86_CALL,     /* direct; value = distance from the next instruction */
+	AS_X86_CALL,     /* value = distance from the next instruction; 0: indirect */
 	AS_X86_JCC,      /* value as above */
 	AS_X86_JMP,      /* value as above */
 	AS_X86_JMP_INDIRECT,

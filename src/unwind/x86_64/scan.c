@@ -1,22 +1,31 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Rows for code without CFI (C libraries built without it, hand-written assembly, the main shim
- * rustc writes with panic=abort): one sweep over the instructions follows rsp and rbp. States
- * are carried to the targets of forward jumps, so that what comes after a return in the middle
- * of a function is right; code nothing jumps to starts a new function.
+ * rustc writes with panic=abort): sweeps over the instructions follow rsp and rbp. A state is
+ * carried to the targets of jumps, so that what comes after a return in the middle of a
+ * function is right; the first sweeps only collect such states, the last one writes rows. Code
+ * that nothing leads to starts a function when it is called or stands after padding, else it is
+ * taken for a piece of the function before it (targets of jump tables). A call may never
+ * return, so what stands after one believes a jump to it more. Guesses are not carried to other
+ * places.
  */
 #include "unwind/arch_priv.h"
 #include "unwind/builder_priv.h"
 #include "unwind/x86_64/insn_priv.h"
 #include "base/map.h"
 
-#define MAX_TARGETS 65536
+#include <string.h>
+
+#define MAX_TARGETS        (1u << 20)
+#define LEARNING_SWEEPS    3
+#define LEARNING_MAX_BYTES (16u << 20)
 
 struct state {
 	int32_t depth;  /* CFA = rsp + depth; < 0: not known */
 	int32_t fp_off; /* caller's rbp is at CFA + fp_off; 0: still in rbp */
 	int32_t fp_cfa; /* CFA = rbp + fp_cfa; 0: rbp is not a frame pointer */
 	bool root;      /* a thread's first function */
+	bool guess;     /* nothing is known to lead here */
 };
 
 struct sweep {
@@ -26,6 +35,8 @@ struct sweep {
 	size_t n;
 	struct as_map64 targets; /* offset -> packed state */
 	struct as_map64 called;  /* offsets that are called */
+	struct as_map64 jumped;  /* offsets that are jumped to */
+	bool emits;
 };
 
 static const struct state entry_state = {.depth = 8};
@@ -53,6 +64,8 @@ static void emit(struct sweep *w, size_t at, const struct state *s)
 	unsigned fp = s->fp_off ? AS_UT_FP_CFA : AS_UT_FP_SAME;
 	if (s->fp_off < INT16_MIN)
 		fp = AS_UT_FP_UNDEF;
+	if (!w->emits)
+		return;
 	int32_t fp_off = fp == AS_UT_FP_CFA ? s->fp_off : 0;
 	if (s->root)
 		as_ut_emit(w->b, w->svma + at, AS_UT_CFA_END, 0);
@@ -150,12 +163,14 @@ static size_t resync(size_t at, uint64_t svma)
 	return at + (size_t)(16 - ((svma + at) & 15));
 }
 
-/* Functions nothing pads apart are found by the calls to them. */
-static void collect_called(struct sweep *w)
+/* Functions nothing pads apart are found by the calls to them, loops by the jumps. */
+static void collect_targets(struct sweep *w)
 {
 	struct as_x86_insn i;
 	size_t to;
-	for (size_t at = 0; at < w->n && w->called.n < MAX_TARGETS; at += i.len) {
+	for (size_t at = 0; at < w->n; at += i.len) {
+		if (w->called.n >= MAX_TARGETS || w->jumped.n >= MAX_TARGETS)
+			break;
 		if (!as_x86_decode(w->code + at, w->n - at, &i)) {
 			at = resync(at, w->svma);
 			i.len = 0;
@@ -163,6 +178,9 @@ static void collect_called(struct sweep *w)
 		}
 		if (i.kind == AS_X86_CALL && i.value && target_of(w, at + i.len, &i, &to))
 			(void)as_map64_put(&w->called, to, NULL);
+		if ((i.kind == AS_X86_JMP || i.kind == AS_X86_JCC) &&
+		    target_of(w, at + i.len, &i, &to))
+			(void)as_map64_put(&w->jumped, to, NULL);
 	}
 }
 
@@ -171,8 +189,8 @@ static void remember_target(struct sweep *w, size_t next, const struct as_x86_in
 {
 	size_t to;
 	bool is_new;
-	if ((i->kind != AS_X86_JCC && i->kind != AS_X86_JMP) || !target_of(w, next, i, &to) ||
-	    to < next || w->targets.n >= MAX_TARGETS)
+	if (s->guess || (i->kind != AS_X86_JCC && i->kind != AS_X86_JMP) ||
+	    !target_of(w, next, i, &to) || w->targets.n >= MAX_TARGETS)
 		return;
 	uint64_t *v = as_map64_put(&w->targets, to, &is_new);
 	if (is_new)
@@ -196,42 +214,80 @@ static size_t known_code(struct sweep *w, size_t at)
 		return 0;
 	}
 	uint64_t pc = w->svma + at;
-	as_ut_emit(w->b, pc > w->b->floor ? pc - 1 : pc, rule, 0);
+	if (w->emits)
+		as_ut_emit(w->b, pc > w->b->floor ? pc - 1 : pc, rule, 0);
 	return len;
+}
+
+enum reached { NOWHERE, AFTER_CALL, FALLS_THROUGH };
+
+struct place {
+	enum reached from; /* the instruction before */
+	bool padded;
+	struct state s, body; /* body: amid the function, its frame complete */
+};
+
+/* The state at an instruction, before it runs. */
+static void arrive(const struct sweep *w, size_t at, struct place *p)
+{
+	const uint64_t *v = as_map64_get(&w->targets, at);
+	static const uint8_t prologue[] = {0x55, 0x48, 0x89,
+					   0xe5}; /* push %rbp; mov %rsp,%rbp */
+	bool start = p->from != FALLS_THROUGH && !as_map64_get(&w->jumped, at);
+	if (w->n - at < sizeof prologue || memcmp(w->code + at, prologue, sizeof prologue))
+		start = start && p->padded && (p->from == NOWHERE || (w->svma + at) % 16 == 0);
+	if (as_map64_get(&w->called, at)) {
+		p->s = p->body = entry_state;
+	} else if (v && (p->from != FALLS_THROUGH || p->s.guess)) {
+		p->s = unpack(*v);
+	} else if (start) {
+		p->s = p->body = entry_state;
+	} else if (p->from == NOWHERE) {
+		p->s = p->body;
+		p->s.guess = true;
+	}
 }
 
 static void sweep(struct sweep *w)
 {
-	struct state s = entry_state;
-	bool reached = false; /* control comes here from the instruction before */
+	/* the first function may be a piece of one that was split */
+	struct place p = {.s = entry_state, .body = entry_state, .from = FALLS_THROUGH};
 	struct as_x86_insn i;
+	p.s.guess = true;
 	for (size_t at = 0; at < w->n; at += i.len) {
 		i.len = 0;
 		size_t known = known_code(w, at);
 		if (known) {
 			at += known;
-			reached = false;
+			p.from = NOWHERE;
 			continue;
 		}
 		bool zero = at + 1 < w->n && !w->code[at] && !w->code[at + 1];
 		if (zero || !as_x86_decode(w->code + at, w->n - at, &i)) {
-			as_ut_emit(w->b, w->svma + at, AS_UT_CFA_NONE, 0);
+			if (w->emits)
+				as_ut_emit(w->b, w->svma + at, AS_UT_CFA_NONE, 0);
 			at = resync(at, w->svma);
-			reached = false;
+			p.from = NOWHERE;
+			p.padded = true;
 			continue;
 		}
-		uint64_t *v = as_map64_get(&w->targets, at);
-		if (as_map64_get(&w->called, at)) {
-			s = entry_state;
-		} else if (!reached) {
-			if (!v && (i.kind == AS_X86_NOP || w->code[at] == 0xcc))
-				continue; /* padding */
-			s = v ? unpack(*v) : entry_state;
+		bool nop = i.kind == AS_X86_NOP || w->code[at] == 0xcc;
+		if (nop && p.from != FALLS_THROUGH && !as_map64_get(&w->jumped, at)) {
+			p.padded = true;
+			continue;
 		}
-		emit(w, at, &s);
-		remember_target(w, at + i.len, &i, &s);
-		step(&s, &i);
-		reached = !ends_flow(i.kind);
+		arrive(w, at, &p);
+		emit(w, at, &p.s);
+		remember_target(w, at + i.len, &i, &p.s);
+		step(&p.s, &i);
+		/* a frame is complete where its function first branches or calls */
+		if (i.kind == AS_X86_JCC || i.kind == AS_X86_CALL ||
+		    i.kind == AS_X86_JMP_INDIRECT)
+			p.body = p.s;
+		p.from = ends_flow(i.kind)       ? NOWHERE
+			 : i.kind == AS_X86_CALL ? AFTER_CALL
+						 : FALLS_THROUGH;
+		p.padded = false;
 	}
 }
 
@@ -240,8 +296,12 @@ void as_x86_scan(struct as_ut_builder *b, uint64_t svma, const uint8_t *code, si
 	struct sweep w = {.b = b, .svma = svma, .code = code, .n = n};
 	if (!n)
 		return;
-	collect_called(&w);
+	collect_targets(&w);
+	for (unsigned i = 0; i < LEARNING_SWEEPS && n <= LEARNING_MAX_BYTES; i++)
+		sweep(&w);
+	w.emits = true;
 	sweep(&w);
 	as_map64_clear(&w.targets);
 	as_map64_clear(&w.called);
+	as_map64_clear(&w.jumped);
 }
