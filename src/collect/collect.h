@@ -141,6 +141,7 @@ struct as_engine_facts {
 	const char *event;	/* "cpu-clock", "cycles" */
 	uint64_t kernel_cost_ns; /* time in our BPF programs; 0 unknown */
 	uint64_t weight_unit;
+	bool kernel_stacks;	/* kernel mode is sampled and its part of stacks recorded */
 };
 extern const struct as_collector as_engine_kernel;
 extern const struct as_collector as_engine_ring;
