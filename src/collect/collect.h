@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Recording: a target, an engine (collector) and the recorder that turns what the engine delivers
- * into session records.
+ * Recording: a target, an engine (collector) and the recorder that turns what the engine
+ *delivers into session records.
  *
  *	target.c	launch held at exec, attach, exit status, signals
- *	recorder.c	interning of frames and stacks, threads and processes, ticks, loss, names at the end
- *	engine_kernel.c	samples unwound in the kernel by bpf/unwind.bpf.c
+ *	recorder.c	interning of frames and stacks, threads and processes, ticks, loss,
+ *names at the end engine_kernel.c	samples unwound in the kernel by bpf/unwind.bpf.c
  *	engine_ring.c	samples with a copy of the stack, unwound here as they are drained
  *	resolve.c	names for every recorded frame, into the session
  *
@@ -26,22 +26,24 @@
 /* ---- the target ---- */
 
 struct as_target {
-	pid_t pid;	  /* leader of what is recorded */
-	bool attached;	  /* -p: not our child */
+	pid_t pid;     /* leader of what is recorded */
+	bool attached; /* -p: not our child */
 	bool released, exited;
-	int wait_status;  /* of the child, as wait(2); valid when exited */
+	int wait_status;     /* of the child, as wait(2); valid when exited */
 	struct rusage usage; /* of the child and its waited-for children */
-	int hold_fd;	  /* writing one byte releases the child to exec */
-	int exec_err_fd;  /* carries errno when exec failed; CLOEXEC */
+	int hold_fd;         /* writing one byte releases the child to exec */
+	int exec_err_fd;     /* carries errno when exec failed; CLOEXEC */
 	int pidfd;
 	uint64_t start_ns, end_ns;
 	char *program_path; /* resolved executable */
 };
 /* Forks a child that waits before exec. The child's descriptors, signal mask, dispositions and
- * process group are those assay was started with. AS_E_NOTFOUND / AS_E_ACCESS as execvp would. */
+ * process group are those assay was started with. AS_E_NOTFOUND / AS_E_ACCESS as execvp would.
+ */
 int as_target_prepare(char *const argv[], struct as_target *ret, struct as_error *err);
 int as_target_attach(pid_t pid, struct as_target *ret, struct as_error *err);
-int as_target_release(struct as_target *t, struct as_error *err); /* lets it exec; fails as execve did */
+int as_target_release(struct as_target *t,
+		      struct as_error *err); /* lets it exec; fails as execve did */
 /* Reaps without blocking; true once it has ended (attached: the process is gone). */
 bool as_target_poll(struct as_target *t);
 void as_target_clear(struct as_target *t);
@@ -49,12 +51,12 @@ void as_target_clear(struct as_target *t);
 /* ---- options of a recording ---- */
 
 struct as_record_options {
-	double rate_hz;		 /* default 997 */
-	bool kernel_stacks;	 /* default true */
-	uint32_t max_depth;	 /* frames kept per stack; default 65,536 */
-	uint32_t dump_size;	 /* ring engine: fixed copy size; 0: adapts */
-	bool no_inherit;	 /* only the leader process */
-	bool no_jitter;		 /* tests only */
+	double rate_hz;     /* default 997 */
+	bool kernel_stacks; /* default true */
+	uint32_t max_depth; /* frames kept per stack; default 65,536 */
+	uint32_t dump_size; /* ring engine: fixed copy size; 0: adapts */
+	bool no_inherit;    /* only the leader process */
+	bool no_jitter;     /* tests only */
 };
 
 /* ---- what engines deliver ---- */
@@ -84,15 +86,18 @@ struct as_recorder;
 struct as_recorder *as_recorder_new(struct as_session_writer *w, struct as_image *im);
 void as_recorder_free(struct as_recorder *r);
 void as_recorder_sample(struct as_recorder *r, const struct as_raw_sample *s);
-void as_recorder_lost(struct as_recorder *r, uint64_t time_ns, uint32_t cpu, enum as_loss source, uint64_t n);
+void as_recorder_lost(struct as_recorder *r, uint64_t time_ns, uint32_t cpu,
+		      enum as_loss source, uint64_t n);
 /* Per CPU counts since the last call; written as TICK records once a second. */
 void as_recorder_tick(struct as_recorder *r, const struct as_rec_tick *t);
 /* Life of processes and threads. name may be NULL: read from /proc when possible. */
-void as_recorder_fork(struct as_recorder *r, uint64_t time_ns, pid_t ppid, pid_t pid, pid_t tid);
-void as_recorder_name(struct as_recorder *r, uint64_t time_ns, pid_t pid, pid_t tid, const char *name, bool exec);
+void as_recorder_fork(struct as_recorder *r, uint64_t time_ns, pid_t ppid, pid_t pid,
+		      pid_t tid);
+void as_recorder_name(struct as_recorder *r, uint64_t time_ns, pid_t pid, pid_t tid,
+		      const char *name, bool exec);
 void as_recorder_exit(struct as_recorder *r, uint64_t time_ns, pid_t pid, pid_t tid);
-void as_recorder_note(struct as_recorder *r, int level, const char *about, const char *remedy, const char *fmt, ...)
-	__attribute__((format(printf, 5, 6)));
+void as_recorder_note(struct as_recorder *r, int level, const char *about, const char *remedy,
+		      const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 uint64_t as_recorder_samples(const struct as_recorder *r);
 /* The image's listener that writes MODULE and MAP records. */
 void as_recorder_listener(struct as_recorder *r, struct as_image_listener *ret);
@@ -102,14 +107,15 @@ struct as_resolve_options {
 	const char *cache_dir;
 	bool no_inlines;
 };
-int as_recorder_resolve(struct as_recorder *r, const struct as_resolve_options *o, struct as_error *err);
+int as_recorder_resolve(struct as_recorder *r, const struct as_resolve_options *o,
+			struct as_error *err);
 
 /* ---- engines ---- */
 
 enum as_probe { AS_PROBE_NO = 0, AS_PROBE_PARTLY = 1, AS_PROBE_YES = 2 };
 struct as_probe_result {
 	enum as_probe can;
-	char why[256];	  /* what is missing or limited; "" when YES */
+	char why[256];    /* what is missing or limited; "" when YES */
 	char remedy[512]; /* lines ready to paste, the least invasive first; "" when none */
 };
 
@@ -129,51 +135,55 @@ struct as_collector {
 	int (*probe)(struct as_probe_result *ret);
 	int (*open)(const struct as_engine_env *env, void **ret, struct as_error *err);
 	int (*start)(void *c, struct as_error *err);
-	/* Takes what has arrived; returns the number of samples. Sets *ret_wait_ms to when it wants
-	 * to be called again at the latest. */
+	/* Takes what has arrived; returns the number of samples. Sets *ret_wait_ms to when it
+	 * wants to be called again at the latest. */
 	int (*drain)(void *c, int *ret_wait_ms, struct as_error *err);
-	int (*poll_fd)(void *c);  /* readable when drain has work; -1: time only */
+	int (*poll_fd)(void *c); /* readable when drain has work; -1: time only */
 	int (*stop)(void *c, struct as_error *err); /* last drain included */
 	void (*close)(void *c);
 };
 /* "event" for the INFO records and trust block: what the engine really sampled on. */
 struct as_engine_facts {
-	const char *event;	/* "cpu-clock", "cycles" */
+	const char *event;       /* "cpu-clock", "cycles" */
 	uint64_t kernel_cost_ns; /* time in our BPF programs; 0 unknown */
 	uint64_t weight_unit;
-	bool kernel_stacks;	/* kernel mode is sampled and its part of stacks recorded */
+	bool kernel_stacks; /* kernel mode is sampled and its part of stacks recorded */
 };
 extern const struct as_collector as_engine_kernel;
 extern const struct as_collector as_engine_ring;
 void as_engine_kernel_facts(void *c, struct as_engine_facts *ret);
 void as_engine_ring_facts(void *c, struct as_engine_facts *ret);
 
-/* All engines, best first, NULL-terminated; the build without BPF lists a kernel engine whose probe says so. */
+/* All engines, best first, NULL-terminated; the build without BPF lists a kernel engine whose
+ * probe says so. */
 extern const struct as_collector *const as_collectors[];
 
 /* ---- a whole recording ---- */
 
 struct as_recording_request {
-	char *const *argv;	 /* NULL with pid */
-	pid_t pid;		 /* 0 with argv */
-	uint64_t duration_ns;	 /* 0: until the target ends */
-	const char *engine;	 /* NULL: the best that can */
-	const char *output;	 /* session path */
+	char *const *argv;    /* NULL with pid */
+	pid_t pid;            /* 0 with argv */
+	uint64_t duration_ns; /* 0: until the target ends */
+	const char *engine;   /* NULL: the best that can */
+	const char *output;   /* session path */
 	struct as_record_options options;
 	struct as_resolve_options resolve;
-	const volatile int *interrupted; /* set by the caller's SIGINT handler: 1 end and keep, 2 give up */
-	void (*progress)(void *ctx, uint64_t elapsed_ns, uint64_t samples, const char *what); /* may be NULL */
+	const volatile int *
+		interrupted; /* set by the caller's SIGINT handler: 1 end and keep, 2 give up */
+	void (*progress)(void *ctx, uint64_t elapsed_ns, uint64_t samples,
+			 const char *what); /* may be NULL */
 	void *progress_ctx;
 };
 struct as_recording_outcome {
-	int wait_status;      /* of the launched target */
+	int wait_status; /* of the launched target */
 	bool launched;
 	uint64_t wall_ns, samples;
 	uint64_t session_bytes;
 	const char *engine;
 };
-/* Runs it from start to finished session file. On failure after the target has started the target
- * goes on, and what was recorded stays. */
-int as_record(const struct as_recording_request *q, struct as_recording_outcome *ret, struct as_error *err);
+/* Runs it from start to finished session file. On failure after the target has started the
+ * target goes on, and what was recorded stays. */
+int as_record(const struct as_recording_request *q, struct as_recording_outcome *ret,
+	      struct as_error *err);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "collect/collect.h"
 
-void as_collector_facts(const struct as_collector *c, void *engine, struct as_engine_facts *ret);
+void as_collector_facts(const struct as_collector *c, void *engine,
+			struct as_engine_facts *ret);
 
 #endif

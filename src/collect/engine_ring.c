@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The ring engine: perf_event samples with user registers and a copy of the stack, unwound here as
- * they are drained; the bytes are thrown away. Needs no rights beyond perf_event_paranoid <= 2.
+ * The ring engine: perf_event samples with user registers and a copy of the stack, unwound here
+ * as they are drained; the bytes are thrown away. Needs no rights beyond perf_event_paranoid
+ * <= 2.
  *
- * Records of all CPUs are handled in the order of time: each drain takes the heads of all rings,
- * then merges what is older than a moment before that, so that nothing still on its way can come
- * out of order. What is younger waits for the next drain.
+ * Records of all CPUs are handled in the order of time: each drain takes the heads of all
+ * rings, then merges what is older than a moment before that, so that nothing still on its way
+ * can come out of order. What is younger waits for the next drain.
  */
 #include "collect/engine_ring_priv.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -31,17 +33,20 @@ static int ring_probe(struct as_probe_result *ret)
 		remedy = strchr(err.msg, '\n');
 		if (remedy) {
 			*remedy = 0;
-			strncpy(ret->remedy, remedy + 1, sizeof ret->remedy - 1);
+			snprintf(ret->remedy, sizeof ret->remedy, "%.*s",
+				 (int)sizeof ret->remedy - 1, remedy + 1);
 		}
-		strncpy(ret->why, err.msg, sizeof ret->why - 1);
+		snprintf(ret->why, sizeof ret->why, "%.*s", (int)sizeof ret->why - 1, err.msg);
 		ret->can = AS_PROBE_NO;
 		return 0;
 	}
 	ret->can = AS_PROBE_YES;
 	if (!c.callchain) {
 		ret->can = AS_PROBE_PARTLY;
-		strncpy(ret->why, "user mode only: time inside the kernel is not sampled", sizeof ret->why - 1);
-		strncpy(ret->remedy, "sudo sysctl kernel.perf_event_paranoid=1", sizeof ret->remedy - 1);
+		snprintf(ret->why, sizeof ret->why,
+			 "user mode only: time inside the kernel is not sampled");
+		snprintf(ret->remedy, sizeof ret->remedy,
+			 "sudo sysctl kernel.perf_event_paranoid=1");
 	}
 	return 0;
 }
@@ -116,7 +121,8 @@ static void on_fork(struct as_ring *e, const struct as_perf_rec *rec)
 
 	if (rec->pid != rec->ppid) {
 		as_image_fork(e->env.image, rec->ppid, rec->pid, rec->time_ns);
-		as_ring_proc(e, rec->pid)->no_memory_access = as_ring_proc(e, rec->ppid)->no_memory_access;
+		as_ring_proc(e, rec->pid)->no_memory_access =
+			as_ring_proc(e, rec->ppid)->no_memory_access;
 	}
 	as_recorder_fork(e->env.recorder, rec->time_ns, rec->ppid, rec->pid, rec->tid);
 	as_ring_proc(e, rec->pid)->live_threads++;
@@ -143,7 +149,8 @@ static void on_comm(struct as_ring *e, const struct as_perf_rec *rec)
 {
 	if (rec->exec)
 		as_image_exec(e->env.image, rec->pid, rec->time_ns);
-	as_recorder_name(e->env.recorder, rec->time_ns, rec->pid, rec->tid, rec->text, rec->exec);
+	as_recorder_name(e->env.recorder, rec->time_ns, rec->pid, rec->tid, rec->text,
+			 rec->exec);
 }
 
 static void on_mmap(struct as_ring *e, const struct as_perf_rec *rec)
@@ -194,11 +201,13 @@ static bool handle(struct as_ring *e, struct as_ring_cpu *c, const void *p, size
 		on_exit_record(e, &rec);
 		break;
 	case AS_PERF_LOST:
-		as_recorder_lost(e->env.recorder, rec.time_ns, (uint32_t)c->cpu, AS_LOSS_QUEUE, rec.count);
+		as_recorder_lost(e->env.recorder, rec.time_ns, (uint32_t)c->cpu, AS_LOSS_QUEUE,
+				 rec.count);
 		c->tick.lost_queue += rec.count;
 		break;
 	case AS_PERF_LOST_SAMPLES:
-		as_recorder_lost(e->env.recorder, rec.time_ns, (uint32_t)c->cpu, AS_LOSS_KERNEL, rec.count);
+		as_recorder_lost(e->env.recorder, rec.time_ns, (uint32_t)c->cpu, AS_LOSS_KERNEL,
+				 rec.count);
 		c->tick.lost_kernel += rec.count;
 		break;
 	case AS_PERF_THROTTLE:
@@ -237,7 +246,8 @@ static void write_ticks(struct as_ring *e, uint64_t now_ns)
 
 		c->tick.lost_queue += c->ring.damaged;
 		c->ring.damaged = 0;
-		if (!(c->tick.delivered | c->tick.lost_kernel | c->tick.lost_queue | c->tick.throttled))
+		if (!(c->tick.delivered | c->tick.lost_kernel | c->tick.lost_queue |
+		      c->tick.throttled))
 			continue;
 		c->tick.time_rel = now_ns;
 		c->tick.cpu = (uint64_t)c->cpu;
@@ -276,7 +286,7 @@ static void ring_close(void *p)
 	if (!e)
 		return;
 	as_ring_close_events(e);
-	as_vec_foreach(t, &e->threads)
+	as_vec_foreach (t, &e->threads)
 		free(t->memo.frames);
 	as_vec_clear(&e->threads);
 	as_vec_clear(&e->free_threads);
@@ -304,12 +314,15 @@ static double allowed_rate(struct as_ring *e, double hz)
 		hz = 1;
 	if (l.max_sample_rate <= 0 || hz <= (double)l.max_sample_rate)
 		return hz;
-	as_recorder_note(e->env.recorder, 2, "", "sudo sysctl kernel.perf_event_max_sample_rate=100000",
-			 "%.0f samples per second asked for, the kernel allows %ld", hz, l.max_sample_rate);
+	as_recorder_note(e->env.recorder, 2, "",
+			 "sudo sysctl kernel.perf_event_max_sample_rate=100000",
+			 "%.0f samples per second asked for, the kernel allows %ld", hz,
+			 l.max_sample_rate);
 	return (double)l.max_sample_rate;
 }
 
-/* Attached processes may have many threads times CPUs; the target's own limit was set at its fork. */
+/* Attached processes may have many threads times CPUs; the target's own limit was set at its
+ * fork. */
 static void raise_fd_limit(void)
 {
 	struct rlimit rl;
@@ -332,7 +345,8 @@ static struct as_ring *ring_new(const struct as_engine_env *env)
 	e->rate_hz = (uint64_t)(hz + 0.5);
 	e->period_ns = (uint64_t)(1e9 / hz);
 	e->copy_fixed = env->options->dump_size != 0;
-	e->copy_bytes = e->copy_fixed ? AS_MIN(env->options->dump_size, AS_RING_COPY_MAX) : AS_RING_COPY_START;
+	e->copy_bytes = e->copy_fixed ? AS_MIN(env->options->dump_size, AS_RING_COPY_MAX)
+				      : AS_RING_COPY_START;
 	e->max_frames = env->options->max_depth ? env->options->max_depth : 65536;
 	e->uframes = as_xreallocarray(NULL, e->max_frames, sizeof *e->uframes);
 	e->raw = as_xreallocarray(NULL, e->max_frames + 1024, sizeof *e->raw);
@@ -365,9 +379,6 @@ static int ring_open(const struct as_engine_env *env, void **ret, struct as_erro
 	}
 	if (r < 0)
 		return r;
-	if (e->event.exclude_kernel)
-		as_recorder_note(env->recorder, 1, "", "sudo sysctl kernel.perf_event_paranoid=1",
-				 "user mode only: time inside the kernel is not sampled");
 	*ret = AS_STEAL(e);
 	return 0;
 }
@@ -393,7 +404,8 @@ static int ring_drain(void *p, int *ret_wait_ms, struct as_error *err)
 
 	n = epoll_wait(e->epfd, ev, AS_ARRAY_LEN(ev), 0);
 	for (int i = 0; i < n; i++) {
-		/* all it could tell has been told: without this poll would return at once for ever */
+		/* all it could tell has been told: without this poll would return at once for
+		 * ever */
 		if (ev[i].events & (EPOLLHUP | EPOLLERR))
 			epoll_ctl(e->epfd, EPOLL_CTL_DEL, ev[i].data.fd, NULL);
 	}
@@ -419,7 +431,8 @@ static int ring_stop(void *p, struct as_error *err)
 	as_ring_disable(e);
 	drain_until(e, UINT64_MAX - 1);
 	if (e->damaged)
-		as_recorder_note(e->env.recorder, 2, "", "", "%llu damaged records from the kernel were skipped",
+		as_recorder_note(e->env.recorder, 2, "", "",
+				 "%llu damaged records from the kernel were skipped",
 				 (unsigned long long)e->damaged);
 	return 0;
 }

@@ -2,24 +2,25 @@
 /*
  * Event descriptors of the ring engine.
  *
- * Per CPU one ring, owned by a tracker (dummy event: mmap2, comm, fork, exit). Samplers write into
- * it by PERF_EVENT_IOC_SET_OUTPUT, so they can be replaced while the tracker goes on. All are
- * inherited by what the thread clones or forks later.
+ * Per CPU one ring, owned by a tracker (dummy event: mmap2, comm, fork, exit). Samplers write
+ * into it by PERF_EVENT_IOC_SET_OUTPUT, so they can be replaced while the tracker goes on. All
+ * are inherited by what the thread clones or forks later.
  *
- * Periods are random in [3/4, 5/4] of the nominal one: per sampler when it is opened, again every
- * 32 to 96 samples (PERF_EVENT_IOC_PERIOD), and for a clone whatever its creator's event had at that
- * moment. A clone keeps its period until its events are reopened; no ioctl reaches it. A fixed
- * random period meets a given program's rhythm with a chance of about N^-1 in N samples; a fixed
- * nominal one always does.
+ * Periods are random in [3/4, 5/4] of the nominal one: per sampler when it is opened, again
+ * every 32 to 96 samples (PERF_EVENT_IOC_PERIOD), and for a clone whatever its creator's event
+ * had at that moment. A clone keeps its period until its events are reopened; no ioctl reaches
+ * it. A fixed random period meets a given program's rhythm with a chance of about N^-1 in N
+ * samples; a fixed nominal one always does.
  *
- * What a sample stands for: the period that ran out, plus half a period for the first sample of a thread
- * on a CPU (the end of its life loses half a period on average), plus half the old period after a change
- * (the ioctl starts the timer anew at a moment unrelated to the program). So sums of weights
- * estimate CPU time without bias for threads that live longer than a period per CPU.
+ * What a sample stands for: the period that ran out, plus half a period for the first sample of
+ * a thread on a CPU (the end of its life loses half a period on average), plus half the old
+ * period after a change (the ioctl starts the timer anew at a moment unrelated to the program).
+ * So sums of weights estimate CPU time without bias for threads that live longer than a period
+ * per CPU.
  *
  * Reopening: new samplers are opened disabled for every thread that lives, until a round over
- * /proc/PID/task finds no new one; then they are enabled and the old ones closed. Whatever a thread
- * clones in between inherits one or the other.
+ * /proc/PID/task finds no new one; then they are enabled and the old ones closed. Whatever a
+ * thread clones in between inherits one or the other.
  */
 #include "collect/engine_ring_priv.h"
 
@@ -36,7 +37,7 @@
 #include "base/sys.h"
 
 #define RING_PAGES_START 256u /* 1 MiB with 4 KiB pages */
-#define RING_PAGES_MIN	 8u
+#define RING_PAGES_MIN   8u
 
 uint64_t as_ring_random(struct as_ring *e)
 {
@@ -64,7 +65,8 @@ int as_ring_open_cpus(struct as_ring *e, struct as_error *err)
 		e->cpus[e->ncpus++].cpu = c;
 	e->epfd = epoll_create1(EPOLL_CLOEXEC);
 	if (e->epfd < 0)
-		return as_fail(err, AS_E_IO, errno, "cannot make an epoll: %s", strerror(errno));
+		return as_fail(err, AS_E_IO, errno, "cannot make an epoll: %s",
+			       strerror(errno));
 	return 0;
 }
 
@@ -85,15 +87,18 @@ static int map_ring(struct as_ring_cpu *c, int fd, struct as_error *err)
 	as_perf_limits_read(&l);
 	getrlimit(RLIMIT_MEMLOCK, &rl);
 	return as_fail(err, AS_E_LIMIT, -r,
-		       "cannot map a buffer of %u pages for CPU %d: %s (perf_event_mlock_kb is %ld KiB per CPU for all "
-		       "profilers of a user together, the locked-memory limit %llu KiB)\n  now, once:  sudo sysctl "
+		       "cannot map a buffer of %u pages for CPU %d: %s (perf_event_mlock_kb is "
+		       "%ld KiB per CPU for all "
+		       "profilers of a user together, the locked-memory limit %llu KiB)\n  "
+		       "now, once:  sudo sysctl "
 		       "kernel.perf_event_mlock_kb=2048\n  this shell: ulimit -l unlimited",
 		       RING_PAGES_MIN, c->cpu, strerror(-r), l.mlock_kib,
 		       (unsigned long long)rl.rlim_cur / 1024);
 }
 
 /* A tracker of tid on CPU c; the first one owns the ring. ENODEV: the CPU is offline. */
-static int open_tracker(struct as_ring *e, struct as_ring_cpu *c, pid_t tid, struct as_error *err)
+static int open_tracker(struct as_ring *e, struct as_ring_cpu *c, pid_t tid,
+			struct as_error *err)
 {
 	struct perf_event_attr a;
 	struct epoll_event ev = {.events = EPOLLIN};
@@ -127,7 +132,8 @@ static int open_tracker(struct as_ring *e, struct as_ring_cpu *c, pid_t tid, str
 
 /* ---- samplers ---- */
 
-static int open_sampler(struct as_ring *e, size_t cpu_index, pid_t tid, struct as_perf_spec *spec)
+static int open_sampler(struct as_ring *e, size_t cpu_index, pid_t tid,
+			struct as_perf_spec *spec)
 {
 	struct as_ring_cpu *c = &e->cpus[cpu_index];
 	struct perf_event_attr a;
@@ -180,7 +186,8 @@ static void index_samplers(struct as_ring *e)
 		*as_map64_put(&e->sampler_by_id, e->samplers.v[i].id, NULL) = i;
 }
 
-/* A copy that does not leave room for at least eight in a ring would be lost more than taken. */
+/* A copy that does not leave room for at least eight in a ring would be lost more than taken.
+ */
 static void limit_copies(struct as_ring *e)
 {
 	e->copy_max = AS_RING_COPY_MAX;
@@ -253,7 +260,8 @@ int as_ring_open_attached(struct as_ring *e, pid_t pid, struct as_error *err)
 	size_t done = 0, opened = 0;
 	int r = 0;
 
-	/* a thread opened in one round inherits into its clones; new ones of others show in the next */
+	/* a thread opened in one round inherits into its clones; new ones of others show in the
+	 * next */
 	for (int round = 0; round < 20 && add_tasks(&l, pid); round++) {
 		for (; done < l.tids.n; done++) {
 			pid_t tid = l.tids.v[done];
@@ -276,13 +284,14 @@ int as_ring_open_attached(struct as_ring *e, pid_t pid, struct as_error *err)
 	}
 	index_samplers(e);
 	if (!opened)
-		return as_fail(err, AS_E_NOTFOUND, ESRCH, "process %d has already ended", (int)pid);
+		return as_fail(err, AS_E_NOTFOUND, ESRCH, "process %d has already ended",
+			       (int)pid);
 	return 0;
 }
 
 int as_ring_enable(struct as_ring *e)
 {
-	as_vec_foreach(s, &e->samplers) {
+	as_vec_foreach (s, &e->samplers) {
 		if (ioctl(s->fd, PERF_EVENT_IOC_ENABLE, 0) && errno != ESRCH)
 			return -errno;
 	}
@@ -291,18 +300,18 @@ int as_ring_enable(struct as_ring *e)
 
 void as_ring_disable(struct as_ring *e)
 {
-	as_vec_foreach(s, &e->samplers)
+	as_vec_foreach (s, &e->samplers)
 		ioctl(s->fd, PERF_EVENT_IOC_DISABLE, 0);
 }
 
 void as_ring_close_events(struct as_ring *e)
 {
-	as_vec_foreach(s, &e->samplers)
+	as_vec_foreach (s, &e->samplers)
 		close(s->fd);
 	as_vec_clear(&e->samplers);
 	as_map64_clear(&e->sampler_by_id);
 	for (size_t i = 0; i < e->ncpus; i++) {
-		as_vec_foreach(fd, &e->cpus[i].trackers)
+		as_vec_foreach (fd, &e->cpus[i].trackers)
 			close(*fd);
 		as_vec_clear(&e->cpus[i].trackers);
 		as_perf_ring_clear(&e->cpus[i].ring);
@@ -316,9 +325,11 @@ void as_ring_close_events(struct as_ring *e)
 
 /* ---- weights and jitter ---- */
 
-uint64_t as_ring_weight(struct as_ring *e, struct as_ring_thread *t, const struct as_perf_rec *rec)
+uint64_t as_ring_weight(struct as_ring *e, struct as_ring_thread *t,
+			const struct as_perf_rec *rec)
 {
-	uint64_t *slot = as_map64_get(&e->sampler_by_id, rec->stream_id), period = rec->period, weight;
+	uint64_t *slot = as_map64_get(&e->sampler_by_id, rec->stream_id), period = rec->period,
+		 weight;
 	uint64_t bit = 1ull << (rec->cpu % 64);
 
 	if (e->event.weight_is_cycles)
@@ -327,7 +338,8 @@ uint64_t as_ring_weight(struct as_ring *e, struct as_ring_thread *t, const struc
 	if (slot) {
 		struct as_ring_sampler *s = &e->samplers.v[*slot];
 
-		weight = period = rec->time_ns >= s->set_ns + s->period_ns ? s->period_ns : s->prev_ns;
+		weight = period =
+			rec->time_ns >= s->set_ns + s->period_ns ? s->period_ns : s->prev_ns;
 		if (rec->time_ns >= s->set_ns) {
 			weight += s->carry_ns;
 			s->carry_ns = 0;
@@ -359,8 +371,9 @@ void as_ring_jitter(struct as_ring *e, uint64_t now_ns)
 {
 	if (e->env.options->no_jitter || e->event.weight_is_cycles)
 		return;
-	as_vec_foreach(s, &e->samplers) {
-		/* clones take the period their creator's event has: let a burst of them differ */
+	as_vec_foreach (s, &e->samplers) {
+		/* clones take the period their creator's event has: let a burst of them differ
+		 */
 		bool spread = e->forked && as_ring_random(e) % 2;
 
 		if ((s->since >= s->reroll_at || spread) && now_ns > s->set_ns + s->period_ns)
@@ -372,7 +385,8 @@ void as_ring_jitter(struct as_ring *e, uint64_t now_ns)
 /* ---- copies of the right size ---- */
 
 /* The size that would have served thread t, from what its samples of this window needed. */
-static uint32_t wanted_copy(const struct as_ring *e, const struct as_ring_thread *t, uint32_t current)
+static uint32_t wanted_copy(const struct as_ring *e, const struct as_ring_thread *t,
+			    uint32_t current)
 {
 	static const uint32_t sizes[] = {2048, 4096, 8192, 16384, 32768, AS_RING_COPY_MAX};
 	uint32_t want = AS_RING_COPY_START;
@@ -386,7 +400,8 @@ static uint32_t wanted_copy(const struct as_ring *e, const struct as_ring_thread
 		if (want >= t->max_need + t->max_need / 8)
 			break;
 	}
-	/* deeper than any copy: it is continued from live memory anyhow, a small one costs less */
+	/* deeper than any copy: it is continued from live memory anyhow, a small one costs less
+	 */
 	if (t->max_need > AS_RING_COPY_MAX)
 		want = 2 * AS_RING_COPY_START;
 	return AS_MIN(want, e->copy_max);
@@ -397,7 +412,7 @@ static bool any_thread_unhappy(struct as_ring *e)
 	bool grow = false, shrink = true;
 	uint32_t n = 0;
 
-	as_vec_foreach(t, &e->threads) {
+	as_vec_foreach (t, &e->threads) {
 		uint32_t current = t->copy_bytes ? t->copy_bytes : e->copy_bytes, want;
 
 		if (!t->tid || !t->n)
@@ -414,7 +429,7 @@ static bool all_tasks(struct as_ring *e, struct tid_list *l)
 {
 	size_t added = 0;
 
-	as_vec_foreach(p, &e->procs) {
+	as_vec_foreach (p, &e->procs) {
 		if (p->pid)
 			added += add_tasks(l, p->pid);
 	}
@@ -434,14 +449,16 @@ static int open_replacements(struct as_ring *e, struct tid_list *l)
 
 	for (int round = 0; round < 20 && all_tasks(e, l); round++) {
 		for (; done < l->tids.n; done++) {
-			const uint64_t *slot = as_map64_get(&e->thread_by_tid, (uint32_t)l->tids.v[done]);
+			const uint64_t *slot =
+				as_map64_get(&e->thread_by_tid, (uint32_t)l->tids.v[done]);
 			uint32_t want = e->copy_bytes;
 			int r;
 
 			if (slot && e->threads.v[*slot].tid) {
 				struct as_ring_thread *t = &e->threads.v[*slot];
 
-				want = t->copy_bytes = wanted_copy(e, t, t->copy_bytes ? t->copy_bytes : want);
+				want = t->copy_bytes =
+					wanted_copy(e, t, t->copy_bytes ? t->copy_bytes : want);
 			}
 			r = open_thread_samplers(e, l->tids.v[done], want, false);
 			if (r < 0 && r != -ESRCH)
@@ -475,10 +492,11 @@ static void replace_samplers(struct as_ring *e)
 		e->samplers.v[i].set_ns = 0;
 	}
 	close_samplers(e->samplers.v, old);
-	memmove(e->samplers.v, e->samplers.v + old, (e->samplers.n - old) * sizeof *e->samplers.v);
+	memmove(e->samplers.v, e->samplers.v + old,
+		(e->samplers.n - old) * sizeof *e->samplers.v);
 	e->samplers.n -= old;
 	index_samplers(e);
-	as_vec_foreach(t, &e->threads)
+	as_vec_foreach (t, &e->threads)
 		t->cpus_seen = 0; /* half a period was cut off again */
 }
 
@@ -490,7 +508,7 @@ void as_ring_resize(struct as_ring *e, uint64_t now_ns)
 	if (!any_thread_unhappy(e) || !affordable(e))
 		return;
 	replace_samplers(e);
-	as_vec_foreach(t, &e->threads)
+	as_vec_foreach (t, &e->threads)
 		t->n = t->shorts = t->max_need = 0;
 	e->sweeps++;
 	e->sweep_after_ns = now_ns + (200000000ull << AS_MIN(e->sweeps, 8u));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The ring engine's insides: engine_ring.c (life and records), engine_ring_events.c (event descriptors, jitter,
- * copy sizes) and engine_ring_unwind.c (a sample's frames). */
+/* The ring engine's insides: engine_ring.c (life and records), engine_ring_events.c (event
+ * descriptors, jitter, copy sizes) and engine_ring_unwind.c (a sample's frames). */
 #ifndef AS_COLLECT_ENGINE_RING_PRIV_H
 #define AS_COLLECT_ENGINE_RING_PRIV_H
 
@@ -11,19 +11,20 @@
 
 #define AS_RING_COPY_MIN   2048u
 #define AS_RING_COPY_START 8192u
-#define AS_RING_COPY_MAX   65520u /* a record's size is 16 bits; the rest of a sample needs room */
+#define AS_RING_COPY_MAX                                                                       \
+	65520u /* a record's size is 16 bits; the rest of a sample needs room */
 
 /* One sampling event: a thread (and what it clones later) on one CPU. */
 struct as_ring_sampler {
 	int fd;
 	pid_t tid;
 	uint32_t cpu_index;
-	uint64_t id;		     /* of the event itself; clones have stream ids of their own */
+	uint64_t id; /* of the event itself; clones have stream ids of their own */
 	uint64_t period_ns, prev_ns; /* now; before set_ns */
-	uint64_t set_ns;	     /* when period_ns was set */
-	uint32_t since;		     /* samples since then */
-	uint32_t reroll_at;	     /* samples until the next change of period */
-	uint64_t carry_ns;	     /* CPU time cut off by the change, owed to the next sample */
+	uint64_t set_ns;             /* when period_ns was set */
+	uint32_t since;              /* samples since then */
+	uint32_t reroll_at;          /* samples until the next change of period */
+	uint64_t carry_ns; /* CPU time cut off by the change, owed to the next sample */
 };
 
 /* The outer part of a deep stack as read last, to be used again while it stands (x86-64). */
@@ -35,24 +36,24 @@ struct as_ring_memo {
 
 struct as_ring_thread {
 	pid_t pid, tid;
-	uint64_t cpus_seen;	/* bit cpu % 64: had a sample there */
-	uint32_t copy_bytes;	/* 0: as its creator's */
-	uint32_t n, shorts;	/* samples of this window; copies that were too short */
-	uint32_t max_need;	/* bytes of stack that a sample needed */
+	uint64_t cpus_seen;  /* bit cpu % 64: had a sample there */
+	uint32_t copy_bytes; /* 0: as its creator's */
+	uint32_t n, shorts;  /* samples of this window; copies that were too short */
+	uint32_t max_need;   /* bytes of stack that a sample needed */
 	struct as_ring_memo memo;
 };
 
 struct as_ring_proc {
 	pid_t pid;
 	uint32_t live_threads;
-	uint64_t reread_ns;	/* last self-healing read of its maps */
-	bool no_memory_access;	/* /proc/PID/mem is refused */
+	uint64_t reread_ns;    /* last self-healing read of its maps */
+	bool no_memory_access; /* /proc/PID/mem is refused */
 };
 
 struct as_ring_cpu {
 	int cpu;
 	struct as_perf_ring ring;
-	AS_VEC(int) trackers; /* the first one owns the ring */
+	AS_VEC(int) trackers;    /* the first one owns the ring */
 	struct as_rec_tick tick; /* of this drain */
 };
 
@@ -85,8 +86,9 @@ struct as_ring {
 	struct as_uframe *uframes;
 	struct as_raw_frame *raw;
 	size_t max_frames;
-	uint64_t code_ok[1024]; /* return addresses that follow a call, as seen (hash of pid and generation) */
-	uint8_t *window;	/* live memory around the last read */
+	uint64_t code_ok[1024]; /* return addresses that follow a call, as seen (hash of pid and
+				   generation) */
+	uint8_t *window;        /* live memory around the last read */
 };
 
 /* engine_ring_events.c */
@@ -98,7 +100,8 @@ int as_ring_enable(struct as_ring *e);
 void as_ring_disable(struct as_ring *e);
 void as_ring_close_events(struct as_ring *e);
 /* CPU time (or cycles) a sample stands for. */
-uint64_t as_ring_weight(struct as_ring *e, struct as_ring_thread *t, const struct as_perf_rec *rec);
+uint64_t as_ring_weight(struct as_ring *e, struct as_ring_thread *t,
+			const struct as_perf_rec *rec);
 void as_ring_jitter(struct as_ring *e, uint64_t now_ns);
 /* Gives threads copies of the size they need, by reopening their events. */
 void as_ring_resize(struct as_ring *e, uint64_t now_ns);
@@ -109,6 +112,7 @@ struct as_ring_thread *as_ring_thread(struct as_ring *e, pid_t pid, pid_t tid);
 struct as_ring_proc *as_ring_proc(struct as_ring *e, pid_t pid);
 
 /* engine_ring_unwind.c: hands one sample to the recorder. weight as as_ring_weight. */
-void as_ring_sample(struct as_ring *e, struct as_ring_thread *t, const struct as_perf_rec *rec, uint64_t weight);
+void as_ring_sample(struct as_ring *e, struct as_ring_thread *t, const struct as_perf_rec *rec,
+		    uint64_t weight);
 
 #endif

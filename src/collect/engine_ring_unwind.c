@@ -21,7 +21,7 @@
 #include "collect/perf_regs_priv.h"
 
 #define WINDOW_BYTES 16384u
-#define OVERLAP	     128u
+#define OVERLAP      128u
 #define BATCH_FRAMES 48u
 #define MEMO_FRAMES  64u /* chains below that are read anew */
 
@@ -64,7 +64,8 @@ static int read_stack(void *ctx, uint64_t avma, void *out, size_t n)
 {
 	struct walk *w = ctx;
 
-	if (avma >= w->sp && avma - w->sp <= w->rec->nstack && n <= w->rec->nstack - (avma - w->sp)) {
+	if (avma >= w->sp && avma - w->sp <= w->rec->nstack &&
+	    n <= w->rec->nstack - (avma - w->sp)) {
 		memcpy(out, w->rec->stack + (avma - w->sp), n);
 		return 0;
 	}
@@ -106,7 +107,8 @@ static struct as_unwind_env unwind_env(struct walk *w)
 static bool still_there(struct walk *w, const struct as_unwind_result *res)
 {
 	uint64_t end = w->sp + w->rec->nstack;
-	uint64_t high = res->highest_addr > w->sp && res->highest_addr <= end ? res->highest_addr : end;
+	uint64_t high =
+		res->highest_addr > w->sp && res->highest_addr <= end ? res->highest_addr : end;
 	size_t n = (size_t)AS_MIN(high - w->sp, (uint64_t)OVERLAP);
 	uint8_t now[OVERLAP];
 	ssize_t got;
@@ -122,13 +124,15 @@ static bool still_there(struct walk *w, const struct as_unwind_result *res)
 /* Condition 2, with a small memory of addresses that passed. */
 static bool after_call(struct walk *w, uint64_t avma)
 {
-	uint64_t key = as_mix64(avma ^ as_mix64((uint64_t)(uint32_t)w->p->pid << 32 | w->p->generation));
+	uint64_t key = as_mix64(
+		avma ^ as_mix64((uint64_t)(uint32_t)w->p->pid << 32 | w->p->generation));
 	uint64_t *known = &w->e->code_ok[key % AS_ARRAY_LEN(w->e->code_ok)];
 	uint8_t code[8];
 
 	if (*known == key)
 		return true;
-	if (read_code(w, avma, code, sizeof code) < 0 || !as_is_after_call(AS_PERF_ARCH, code, sizeof code))
+	if (read_code(w, avma, code, sizeof code) < 0 ||
+	    !as_is_after_call(AS_PERF_ARCH, code, sizeof code))
 		return false;
 	*known = key;
 	return true;
@@ -137,7 +141,8 @@ static bool after_call(struct walk *w, uint64_t avma)
 static bool calls_are_real(struct walk *w, const struct as_uframe *f, size_t from, size_t to)
 {
 	for (size_t i = from; i < to; i++) {
-		/* below a signal frame stands a pc; a stack's first frame may be entered by no call */
+		/* below a signal frame stands a pc; a stack's first frame may be entered by no
+		 * call */
 		if (!f[i].exact && !f[i].signal && i + 1 < to && !after_call(w, f[i].avma))
 			return false;
 	}
@@ -191,7 +196,8 @@ static size_t memo_find(const struct as_ring_memo *m, const struct as_uframe *f)
 		else
 			hi = mid;
 	}
-	return lo < m->n && m->frames[lo].sp == f->sp && m->frames[lo].avma == f->avma ? lo : m->n;
+	return lo < m->n && m->frames[lo].sp == f->sp && m->frames[lo].avma == f->avma ? lo
+										       : m->n;
 }
 
 static bool append_memo(struct walk *w, struct as_ring_memo *m, struct as_unwind_result *res)
@@ -208,7 +214,8 @@ static bool append_memo(struct walk *w, struct as_ring_memo *m, struct as_unwind
 	return true;
 }
 
-static void keep_memo(struct as_ring_memo *m, const struct as_uframe *f, size_t n, enum as_stack_end end)
+static void keep_memo(struct as_ring_memo *m, const struct as_uframe *f, size_t n,
+		      enum as_stack_end end)
 {
 	if (n < MEMO_FRAMES)
 		return;
@@ -239,7 +246,8 @@ static void walk_on(struct walk *w, struct as_ring_memo *m, struct as_unwind_res
 	keep_memo(m, w->e->uframes + from, res->nframes - from, res->end);
 }
 
-static bool continue_live(struct walk *w, struct as_ring_thread *t, struct as_unwind_result *res)
+static bool continue_live(struct walk *w, struct as_ring_thread *t,
+			  struct as_unwind_result *res)
 {
 	struct as_ring_proc *proc = as_ring_proc(w->e, w->rec->pid);
 	struct as_unwind_result more = *res;
@@ -248,7 +256,8 @@ static bool continue_live(struct walk *w, struct as_ring_thread *t, struct as_un
 		if (w->live_errno == EPERM && !proc->no_memory_access) {
 			proc->no_memory_access = true;
 			as_recorder_note(w->e->env.recorder, 1, "", "sudo assay record …",
-					 "the memory of process %d cannot be read: stacks larger than the copy stay "
+					 "the memory of process %d cannot be read: stacks "
+					 "larger than the copy stay "
 					 "truncated",
 					 (int)w->rec->pid);
 		}
@@ -259,7 +268,8 @@ static bool continue_live(struct walk *w, struct as_ring_thread *t, struct as_un
 	w->live = false;
 	if (more.end != AS_END_ROOT && more.end != AS_END_DEPTH)
 		return false;
-	if (!calls_are_real(w, w->e->uframes, res->nframes, AS_MIN(more.nframes, res->nframes + 4096)))
+	if (!calls_are_real(w, w->e->uframes, res->nframes,
+			    AS_MIN(more.nframes, res->nframes + 4096)))
 		return false;
 	*res = more;
 	return true;
@@ -283,7 +293,8 @@ static size_t add_kernel_frames(struct as_ring *e, const struct as_perf_rec *rec
 		n++;
 	}
 	if (!n && rec->kernel_mode && rec->ip >> 63)
-		e->raw[n++] = (struct as_raw_frame){rec->ip, AS_KERNEL_FRAME, AS_FRAME_KERNEL | AS_FRAME_EXACT};
+		e->raw[n++] = (struct as_raw_frame){rec->ip, AS_KERNEL_FRAME,
+						    AS_FRAME_KERNEL | AS_FRAME_EXACT};
 	return n;
 }
 
@@ -295,13 +306,15 @@ static size_t add_user_frames(struct as_ring *e, size_t n, size_t nuser)
 		e->raw[n++] = (struct as_raw_frame){
 			.addr = f->module == AS_NO_MODULE ? f->avma : f->svma,
 			.module = f->module,
-			.flags = (f->exact ? AS_FRAME_EXACT : 0u) | (f->signal ? AS_FRAME_SIGNAL : 0u),
+			.flags = (f->exact ? AS_FRAME_EXACT : 0u) |
+				 (f->signal ? AS_FRAME_SIGNAL : 0u),
 		};
 	}
 	return n;
 }
 
-/* A pc in no known mapping: look again, at most every 50 ms per process. True when that changed the map. */
+/* A pc in no known mapping: look again, at most every 50 ms per process. True when that changed
+ * the map. */
 static bool heal(struct as_ring *e, struct walk *w)
 {
 	struct as_ring_proc *proc = as_ring_proc(e, w->rec->pid);
@@ -318,8 +331,8 @@ static bool heal(struct as_ring *e, struct walk *w)
 	return w->p && (!known || w->p->generation != before);
 }
 
-static void note_need(struct as_ring_thread *t, const struct walk *w, const struct as_unwind_result *res,
-		      bool was_short)
+static void note_need(struct as_ring_thread *t, const struct walk *w,
+		      const struct as_unwind_result *res, bool was_short)
 {
 	uint64_t need = res->highest_addr > w->sp ? res->highest_addr - w->sp : 0;
 
@@ -331,7 +344,8 @@ static void note_need(struct as_ring_thread *t, const struct walk *w, const stru
 		t->max_need = (uint32_t)need;
 }
 
-static bool unwind_user(struct as_ring *e, struct as_ring_thread *t, struct walk *w, struct as_unwind_result *res)
+static bool unwind_user(struct as_ring *e, struct as_ring_thread *t, struct walk *w,
+			struct as_unwind_result *res)
 {
 	struct as_unwind_env env = unwind_env(w);
 	bool repaired = false, was_short;
@@ -350,7 +364,8 @@ static bool unwind_user(struct as_ring *e, struct as_ring_thread *t, struct walk
 	return repaired;
 }
 
-void as_ring_sample(struct as_ring *e, struct as_ring_thread *t, const struct as_perf_rec *rec, uint64_t weight)
+void as_ring_sample(struct as_ring *e, struct as_ring_thread *t, const struct as_perf_rec *rec,
+		    uint64_t weight)
 {
 	struct as_unwind_result res = {.end = AS_END_NOSTACK};
 	struct walk w = {

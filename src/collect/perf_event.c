@@ -15,8 +15,8 @@
 #include "base/sys.h"
 #include "collect/perf_regs_priv.h"
 
-#define COMMON_SAMPLE_TYPE                                                                         \
-	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_STREAM_ID |       \
+#define COMMON_SAMPLE_TYPE                                                                     \
+	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_STREAM_ID | \
 	 PERF_SAMPLE_CPU)
 
 /* ---- limits and their diagnosis ---- */
@@ -50,24 +50,32 @@ int as_perf_fail(struct as_error *err, int e, const char *what)
 
 	as_perf_limits_read(&l);
 	if ((e == EACCES || e == EPERM) && l.paranoid > 2)
-		return as_fail(err, AS_E_ACCESS, e,
-			       "cannot %s: the kernel lets no ordinary user sample (perf_event_paranoid is %ld, 2 is "
-			       "needed)\n  now, once:  sudo sysctl kernel.perf_event_paranoid=2\n  for good:   echo "
-			       "kernel.perf_event_paranoid=2 | sudo tee /etc/sysctl.d/50-assay.conf",
-			       what, l.paranoid);
+		return as_fail(
+			err, AS_E_ACCESS, e,
+			"cannot %s: the kernel lets no ordinary user sample "
+			"(perf_event_paranoid is %ld, 2 is "
+			"needed)\n  now, once:  sudo sysctl kernel.perf_event_paranoid=2\n  "
+			"for good:   echo "
+			"kernel.perf_event_paranoid=2 | sudo tee /etc/sysctl.d/50-assay.conf",
+			what, l.paranoid);
 	if (e == EACCES || e == EPERM)
 		return as_fail(err, AS_E_ACCESS, e,
-			       "cannot %s: %s (another user's process, or a container's seccomp filter that refuses "
-			       "perf_event_open)\n  as root:       sudo assay …\n  in a container: docker run --cap-add "
+			       "cannot %s: %s (another user's process, or a container's "
+			       "seccomp filter that refuses "
+			       "perf_event_open)\n  as root:       sudo assay …\n  in a "
+			       "container: docker run --cap-add "
 			       "PERFMON …",
 			       what, strerror(e));
 	if (e == EMFILE)
-		return as_fail(err, AS_E_LIMIT, e, "cannot %s: too many open files\n  ulimit -n 65536", what);
+		return as_fail(err, AS_E_LIMIT, e,
+			       "cannot %s: too many open files\n  ulimit -n 65536", what);
 	if (e == ESRCH)
 		return as_fail(err, AS_E_NOTFOUND, e, "cannot %s: it has ended", what);
 	if (e == ENOSYS)
 		return as_fail(err, AS_E_UNSUPPORTED, e,
-			       "cannot %s: the kernel (or a container's seccomp filter) has no perf_event_open", what);
+			       "cannot %s: the kernel (or a container's seccomp filter) has no "
+			       "perf_event_open",
+			       what);
 	return as_fail(err, AS_E_UNSUPPORTED, e, "cannot %s: %s", what, strerror(e));
 }
 
@@ -109,7 +117,8 @@ void as_perf_attr_sampler(const struct as_perf_event_choice *c, const struct as_
 	attr_common(ret);
 	ret->type = c->type;
 	ret->config = c->config;
-	ret->sample_type |= PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+	ret->sample_type |= PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD | PERF_SAMPLE_REGS_USER |
+			    PERF_SAMPLE_STACK_USER;
 	ret->sample_regs_user = AS_PERF_REGS_MASK;
 	ret->sample_stack_user = s->stack_bytes;
 	ret->read_format = PERF_FORMAT_LOST;
@@ -161,7 +170,8 @@ static bool event_works(const struct as_perf_event_choice *c, int *ret_errno)
 /* Some virtual machines accept the cycles event and never count: try it for a moment. */
 static bool event_counts(const struct as_perf_event_choice *c)
 {
-	struct perf_event_attr a = {.size = sizeof a, .type = c->type, .config = c->config, .exclude_kernel = 1};
+	struct perf_event_attr a = {
+		.size = sizeof a, .type = c->type, .config = c->config, .exclude_kernel = 1};
 	int fd = as_perf_open(&a, 0, -1);
 	uint64_t v = 0;
 	bool ok;
@@ -175,17 +185,23 @@ static bool event_counts(const struct as_perf_event_choice *c)
 	return ok;
 }
 
-int as_perf_choose_event(bool want_kernel_stacks, struct as_perf_event_choice *ret, struct as_error *err)
+int as_perf_choose_event(bool want_kernel_stacks, struct as_perf_event_choice *ret,
+			 struct as_error *err)
 {
 	static const struct as_perf_event_choice events[] = {
-		{.type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_CPU_CYCLES, .name = "cycles",
+		{.type = PERF_TYPE_HARDWARE,
+		 .config = PERF_COUNT_HW_CPU_CYCLES,
+		 .name = "cycles",
 		 .weight_is_cycles = true},
-		{.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .name = "cpu-clock"},
+		{.type = PERF_TYPE_SOFTWARE,
+		 .config = PERF_COUNT_SW_CPU_CLOCK,
+		 .name = "cpu-clock"},
 	};
 	int e = ENOENT;
 
 	for (size_t i = 0; i < AS_ARRAY_LEN(events); i++) {
-		/* with kernel mode and its call chain, then without the chain, then user mode only */
+		/* with kernel mode and its call chain, then without the chain, then user mode
+		 * only */
 		for (int less = want_kernel_stacks ? 0 : 1; less < 3; less++) {
 			struct as_perf_event_choice c = events[i];
 
@@ -216,7 +232,8 @@ int as_perf_ring_map(struct as_perf_ring *r, int fd, size_t npages)
 	return 0;
 }
 
-void as_perf_ring_over(struct as_perf_ring *r, struct perf_event_mmap_page *page, const void *data, uint64_t size)
+void as_perf_ring_over(struct as_perf_ring *r, struct perf_event_mmap_page *page,
+		       const void *data, uint64_t size)
 {
 	memset(r, 0, sizeof *r);
 	r->page = page;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Records of perf rings. Layouts: perf_event_open(2), for the sample types perf_event.c asks for. */
+/* Records of perf rings. Layouts: perf_event_open(2), for the sample types perf_event.c asks
+ * for. */
 #include "collect/perf_event.h"
 
 #include <string.h>
@@ -9,7 +10,7 @@
 #include "collect/perf_regs_priv.h"
 
 /* sample_id of non-sample records: pid tid, time, stream id, cpu res, identifier */
-#define TRAILER 40
+#define TRAILER         40
 /* in samples: identifier, ip, pid tid, time, stream id, cpu res, period */
 #define SAMPLE_TIME_OFF (8 + 8 + 8 + 8)
 
@@ -121,7 +122,8 @@ static void parse_trailer(const uint8_t *end, struct as_perf_rec *ret)
 	ret->id = as_get_le64(t + 32);
 }
 
-static void parse_side(struct as_rd *r, const struct perf_event_header *h, struct as_perf_rec *ret)
+static void parse_side(struct as_rd *r, const struct perf_event_header *h,
+		       struct as_perf_rec *ret)
 {
 	switch (h->type) {
 	case PERF_RECORD_MMAP2:

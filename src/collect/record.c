@@ -2,7 +2,8 @@
 /*
  * One whole recording:
  *
- *	choose engine -> target held or attached -> session, image, recorder -> engine open, start
+ *	choose engine -> target held or attached -> session, image, recorder -> engine open,
+ *start
  *	-> release -> loop (drain, tick) -> stop -> SUMMARY -> names -> END
  *
  * Nothing here harms the target: when something fails after its start it goes on, and what was
@@ -26,9 +27,9 @@
 #include "base/sys.h"
 #include "collect/collectors_priv.h"
 
-#define MAX_CLOSURE    512
-#define PROGRESS_NS    200000000ull
-#define TICK_NS	       200000000ull
+#define MAX_CLOSURE        512
+#define PROGRESS_NS        200000000ull
+#define TICK_NS            200000000ull
 #define INTERRUPT_GRACE_NS 1500000000ull
 
 struct recording {
@@ -42,7 +43,8 @@ struct recording {
 	void *ctx;
 	struct as_engine_facts facts;
 	uint64_t cpu_before_ns, start_ns, end_ns;
-	uint64_t user0_ns, sys0_ns, user_ns, sys_ns, max_rss_bytes; /* of an attached or still running target */
+	uint64_t user0_ns, sys0_ns, user_ns, sys_ns,
+		max_rss_bytes; /* of an attached or still running target */
 	uint64_t cpu_read_ns;
 	uint64_t progress_ns, tick_ns, interrupted_ns;
 };
@@ -57,7 +59,8 @@ static void progress(struct recording *r, uint64_t now, const char *what)
 	if (!r->q->progress || now < r->progress_ns + PROGRESS_NS)
 		return;
 	r->progress_ns = now;
-	r->q->progress(r->q->progress_ctx, now - r->start_ns, as_recorder_samples(r->rec), what);
+	r->q->progress(r->q->progress_ctx, now - r->start_ns, as_recorder_samples(r->rec),
+		       what);
 }
 
 /* ---- facts about the recording ---- */
@@ -110,11 +113,13 @@ static void write_facts(struct recording *r)
 		as_write_arg(r->w, &(struct as_rec_arg){AS_STR(r->q->argv[i])});
 	as_write_recording(r->w, &(struct as_rec_recording){
 					 .start_ns = r->start_ns,
-					 .start_realtime_ns = as_realtime_ns() - (as_now_ns() - r->start_ns),
+					 .start_realtime_ns =
+						 as_realtime_ns() - (as_now_ns() - r->start_ns),
 					 .rate_hz = (uint64_t)(r->q->options.rate_hz + 0.5),
 					 .ncpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN),
 					 .weight_unit = r->facts.weight_unit,
-					 .flags = (r->target.attached ? 1 : 0) | (r->facts.kernel_stacks ? 2 : 0)});
+					 .flags = (r->target.attached ? 1 : 0) |
+						  (r->facts.kernel_stacks ? 2 : 0)});
 }
 
 /* ---- CPU time of a target that is not (yet) reaped ---- */
@@ -132,7 +137,8 @@ static bool read_cpu_time(pid_t pid, uint64_t *ret_user_ns, uint64_t *ret_sys_ns
 	if (as_read_file(path, 8192, &b, NULL) < 0)
 		return false;
 	p = strrchr(as_buf_str(&b), ')');
-	if (!p || sscanf(p + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user, &sys) != 2)
+	if (!p || sscanf(p + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user,
+			 &sys) != 2)
 		return false;
 	*ret_user_ns = user * tick;
 	*ret_sys_ns = sys * tick;
@@ -180,16 +186,18 @@ static void write_summary(struct recording *r)
 
 /* ---- engines ---- */
 
-static int no_engine(const struct as_recording_request *q, const struct as_probe_result *p, struct as_error *err)
+static int no_engine(const struct as_recording_request *q, const struct as_probe_result *p,
+		     struct as_error *err)
 {
 	if (q->engine && !p->why[0])
 		return as_fail(err, AS_E_USAGE, 0, "there is no engine '%s'", q->engine);
-	return as_fail(err, AS_E_ACCESS, 0, "cannot record: %s%s%s", p->why, p->remedy[0] ? "\n" : "", p->remedy);
+	return as_fail(err, AS_E_ACCESS, 0, "cannot record: %s%s%s", p->why,
+		       p->remedy[0] ? "\n" : "", p->remedy);
 }
 
 /* The first engine from `from` on that can work here, and that the request allows. */
-static const struct as_collector *pick_engine(const struct as_recording_request *q, size_t *from,
-					      struct as_probe_result *last)
+static const struct as_collector *pick_engine(const struct as_recording_request *q,
+					      size_t *from, struct as_probe_result *last)
 {
 	for (; as_collectors[*from]; (*from)++) {
 		const struct as_collector *c = as_collectors[*from];
@@ -213,8 +221,8 @@ static int open_engine(struct recording *r, struct as_error *err)
 		status = r->engine->open(&env, &r->ctx, err);
 		if (status >= 0)
 			break;
-		as_recorder_note(r->rec, 1, "", "", "engine '%s' could not start: %s", r->engine->name,
-				 err ? err->msg : "");
+		as_recorder_note(r->rec, 1, "", "", "engine '%s' could not start: %s",
+				 r->engine->name, err ? err->msg : "");
 	}
 	if (!r->engine)
 		return status < 0 ? status : no_engine(r->q, &probe, err);
@@ -359,7 +367,8 @@ static int finish(struct recording *r, struct as_error *err)
 
 	r->end_ns = r->target.exited ? r->target.end_ns : as_now_ns();
 	if (r->engine->stop(r->ctx, err) < 0)
-		as_recorder_note(r->rec, 2, "", "", "the engine did not stop cleanly: %s", err ? err->msg : "");
+		as_recorder_note(r->rec, 2, "", "", "the engine did not stop cleanly: %s",
+				 err ? err->msg : "");
 	as_collector_facts(r->engine, r->ctx, &r->facts);
 	r->engine->close(r->ctx);
 	r->ctx = NULL;
@@ -368,7 +377,8 @@ static int finish(struct recording *r, struct as_error *err)
 	r->out->wall_ns = r->end_ns - r->start_ns;
 	as_session_writer_flush(r->w);
 	if (interrupted(r) > 1)
-		return as_fail(err, AS_E_CANCELLED, 0, "given up; '%s.partial' holds what was recorded, without names",
+		return as_fail(err, AS_E_CANCELLED, 0,
+			       "given up; '%s.partial' holds what was recorded, without names",
 			       r->q->output);
 	r->progress_ns = 0;
 	progress(r, as_now_ns(), "resolving names");
@@ -380,7 +390,8 @@ static int finish(struct recording *r, struct as_error *err)
 	return status;
 }
 
-/* The launched program goes on after the recording: its exit status is still ours to give back. */
+/* The launched program goes on after the recording: its exit status is still ours to give back.
+ */
 static void wait_for_target(struct recording *r)
 {
 	int before = interrupted(r);
@@ -431,17 +442,20 @@ static int run(struct recording *r, struct as_error *err)
 	r->out->launched = !r->target.attached;
 	loop_status = record_loop(r, &loop_err);
 	if (loop_status < 0)
-		as_recorder_note(r->rec, 2, "", "", "the recording ended early: %s", loop_err.msg);
+		as_recorder_note(r->rec, 2, "", "", "the recording ended early: %s",
+				 loop_err.msg);
 	status = finish(r, err);
 	wait_for_target(r);
 	/* interrupted and left running: to the caller as if the signal had ended it */
-	r->out->wait_status = r->target.exited || r->target.attached ? r->target.wait_status : SIGINT;
+	r->out->wait_status =
+		r->target.exited || r->target.attached ? r->target.wait_status : SIGINT;
 	if (loop_status < 0 && status >= 0 && err)
 		*err = loop_err;
 	return status < 0 ? status : loop_status;
 }
 
-int as_record(const struct as_recording_request *q, struct as_recording_outcome *ret, struct as_error *err)
+int as_record(const struct as_recording_request *q, struct as_recording_outcome *ret,
+	      struct as_error *err)
 {
 	struct recording r = {.q = q, .out = ret, .cpu_before_ns = as_self_cpu_ns()};
 	struct as_error own = {0};

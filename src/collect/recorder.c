@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Raw samples in, session records out. Everything repeated becomes a dense id: a place is
- * (module, addr, flags), a stack is a node of one tree (caller node, place). Memory is bounded by
- * distinct places and nodes, never by samples.
+ * (module, addr, flags), a stack is a node of one tree (caller node, place). Memory is bounded
+ * by distinct places and nodes, never by samples.
  *
- * A stack seen before costs one hash over its frames and one look-up. The memo is a cache: it is
- * emptied when it outgrows MEMO_MAX, the tree stays. Its key is a 64-bit hash alone: with 10^6
- * distinct stacks two of them share a key with a probability of 3e-8.
+ * A stack seen before costs one hash over its frames and one look-up. The memo is a cache: it
+ * is emptied when it outgrows MEMO_MAX, the tree stays. Its key is a 64-bit hash alone: with
+ * 10^6 distinct stacks two of them share a key with a probability of 3e-8.
  */
 #include "collect/recorder_priv.h"
 
@@ -35,7 +35,7 @@ void as_recorder_free(struct as_recorder *r)
 {
 	if (!r)
 		return;
-	as_vec_foreach(j, &r->jits)
+	as_vec_foreach (j, &r->jits)
 		as_perfmap_free(j->map);
 	as_vec_clear(&r->places);
 	as_vec_clear(&r->mods);
@@ -84,10 +84,11 @@ static uint32_t intern_place(struct as_recorder *r, const struct as_raw_frame *f
 		}
 		*slot = r->places.n;
 		as_vec_push(&r->places, (struct as_rec_place){f->addr, module, f->flags, 0});
-		as_write_frame(r->w, &(struct as_rec_frame){.id = r->places.n - 1,
-							    .module = module == AS_NO_ID ? 0 : module + 1ull,
-							    .addr = f->addr,
-							    .flags = f->flags});
+		as_write_frame(r->w, &(struct as_rec_frame){
+					     .id = r->places.n - 1,
+					     .module = module == AS_NO_ID ? 0 : module + 1ull,
+					     .addr = f->addr,
+					     .flags = f->flags});
 		return (uint32_t)(r->places.n - 1);
 	}
 }
@@ -100,7 +101,8 @@ static uint32_t intern_node(struct as_recorder *r, uint32_t parent, uint32_t pla
 
 	if (fresh) {
 		*slot = r->nnodes++;
-		as_write_stack(r->w, &(struct as_rec_stack){.id = *slot, .parent = parent, .frame = place});
+		as_write_stack(r->w, &(struct as_rec_stack){
+					     .id = *slot, .parent = parent, .frame = place});
 	}
 	return (uint32_t)*slot + 1;
 }
@@ -164,14 +166,17 @@ uint64_t as_recorder_samples(const struct as_recorder *r)
 
 /* ---- loss and ticks ---- */
 
-void as_recorder_lost(struct as_recorder *r, uint64_t time_ns, uint32_t cpu, enum as_loss source, uint64_t n)
+void as_recorder_lost(struct as_recorder *r, uint64_t time_ns, uint32_t cpu,
+		      enum as_loss source, uint64_t n)
 {
-	as_write_lost(r->w, &(struct as_rec_lost){.time_rel = time_ns, .cpu = cpu, .source = source, .count = n});
+	as_write_lost(r->w,
+		      &(struct as_rec_lost){
+			      .time_rel = time_ns, .cpu = cpu, .source = source, .count = n});
 }
 
 void as_rec_flush_ticks(struct as_recorder *r)
 {
-	as_vec_foreach(c, &r->cpus) {
+	as_vec_foreach (c, &r->cpus) {
 		if (c->any)
 			as_write_tick(r->w, &c->sum);
 		*c = (struct as_rec_cpu){0};
@@ -206,7 +211,8 @@ void as_recorder_tick(struct as_recorder *r, const struct as_rec_tick *t)
 
 /* ---- notes ---- */
 
-void as_recorder_note(struct as_recorder *r, int level, const char *about, const char *remedy, const char *fmt, ...)
+void as_recorder_note(struct as_recorder *r, int level, const char *about, const char *remedy,
+		      const char *fmt, ...)
 {
 	AS_CLEANUP(as_buf_clear) struct as_buf text = {0};
 	uint64_t key;
@@ -220,19 +226,22 @@ void as_recorder_note(struct as_recorder *r, int level, const char *about, const
 		about = "";
 	if (!remedy)
 		remedy = "";
-	key = as_hash64(as_buf_str(&text), text.len) ^ as_mix64(as_hash64(about, strlen(about)));
+	key = as_hash64(as_buf_str(&text), text.len) ^
+	      as_mix64(as_hash64(about, strlen(about)));
 	as_map64_put(&r->notes, key >> 1, &fresh);
 	if (!fresh)
 		return;
-	as_write_note(r->w, &(struct as_rec_note){.level = (uint64_t)level,
-						  .about = as_session_string(r->w, about, strlen(about)),
-						  .text = AS_STR(as_buf_str(&text)),
-						  .remedy = AS_STR(remedy)});
+	as_write_note(r->w, &(struct as_rec_note){
+				    .level = (uint64_t)level,
+				    .about = as_session_string(r->w, about, strlen(about)),
+				    .text = AS_STR(as_buf_str(&text)),
+				    .remedy = AS_STR(remedy)});
 }
 
 /* ---- modules ---- */
 
-static uint32_t add_module(struct as_recorder *r, struct as_rec_mod m, const struct as_rec_module *rec)
+static uint32_t add_module(struct as_recorder *r, struct as_rec_mod m,
+			   const struct as_rec_module *rec)
 {
 	struct as_rec_module out = *rec;
 
@@ -258,14 +267,17 @@ uint32_t as_rec_module_of_image(struct as_recorder *r, uint32_t image_id)
 	if (m->has_build_id)
 		rec.build_id = (struct as_str){(const char *)m->build_id.id, m->build_id.len};
 	rec.size_bytes = m->size_bytes;
-	id = add_module(r, (struct as_rec_mod){.kind = m->kind, .image_id = image_id, .pid = m->pid}, &rec);
+	id = add_module(
+		r, (struct as_rec_mod){.kind = m->kind, .image_id = image_id, .pid = m->pid},
+		&rec);
 	while (r->mod_of_image.n <= image_id)
 		as_vec_push(&r->mod_of_image, AS_NO_ID);
 	r->mod_of_image.v[image_id] = id;
 	return id;
 }
 
-static void add_kernel_module(struct as_recorder *r, const char *name, uint64_t start, uint64_t size)
+static void add_kernel_module(struct as_recorder *r, const char *name, uint64_t start,
+			      uint64_t size)
 {
 	struct as_rec_mod m = {
 		.kind = size ? AS_MODULE_KMOD : AS_MODULE_KERNEL,
@@ -349,7 +361,8 @@ static void on_module(void *ctx, struct as_module *m)
 	as_rec_module_of_image(ctx, m->id);
 }
 
-static void on_mapping(void *ctx, uint64_t time_ns, struct as_process *p, const struct as_mapping *m)
+static void on_mapping(void *ctx, uint64_t time_ns, struct as_process *p,
+		       const struct as_mapping *m)
 {
 	struct as_recorder *r = ctx;
 	uint32_t thread = as_rec_thread(r, time_ns, p->pid, p->pid);

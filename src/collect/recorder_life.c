@@ -47,25 +47,30 @@ static uint32_t current_thread(const struct as_recorder *r, pid_t tid)
 	return slot ? (uint32_t)*slot : AS_NO_ID;
 }
 
-static uint32_t add_process(struct as_recorder *r, uint64_t time_ns, pid_t pid, uint32_t parent, uint32_t name)
+static uint32_t add_process(struct as_recorder *r, uint64_t time_ns, pid_t pid, uint32_t parent,
+			    uint32_t name)
 {
 	uint32_t id = (uint32_t)r->procs.n;
 
-	as_vec_push(&r->procs, (struct as_rec_proc){.pid = pid, .parent = parent, .name = name});
+	as_vec_push(&r->procs,
+		    (struct as_rec_proc){.pid = pid, .parent = parent, .name = name});
 	*as_map64_put(&r->proc_by_pid, (uint32_t)pid, NULL) = id;
-	as_write_process(r->w, &(struct as_rec_process){.id = id,
-							.pid = (uint64_t)pid,
-							.parent = parent == AS_NO_ID ? 0 : parent + 1ull,
-							.start_ns = time_ns,
-							.name = name});
+	as_write_process(
+		r->w, &(struct as_rec_process){.id = id,
+					       .pid = (uint64_t)pid,
+					       .parent = parent == AS_NO_ID ? 0 : parent + 1ull,
+					       .start_ns = time_ns,
+					       .name = name});
 	return id;
 }
 
-static uint32_t add_thread(struct as_recorder *r, uint64_t time_ns, uint32_t process, pid_t tid, uint32_t name)
+static uint32_t add_thread(struct as_recorder *r, uint64_t time_ns, uint32_t process, pid_t tid,
+			   uint32_t name)
 {
 	uint32_t id = (uint32_t)r->thrs.n;
 
-	as_vec_push(&r->thrs, (struct as_rec_thr){.tid = tid, .process = process, .name = name});
+	as_vec_push(&r->thrs,
+		    (struct as_rec_thr){.tid = tid, .process = process, .name = name});
 	r->procs.v[process].live_threads++;
 	*as_map64_put(&r->thr_by_tid, (uint32_t)tid, NULL) = id;
 	r->last_thr = AS_NO_ID;
@@ -104,7 +109,8 @@ uint32_t as_rec_thread(struct as_recorder *r, uint64_t time_ns, pid_t pid, pid_t
 
 		process = get_process(r, time_ns, pid);
 		name = name_from_proc(r, pid, tid);
-		id = add_thread(r, time_ns, process, tid, name ? name : r->procs.v[process].name);
+		id = add_thread(r, time_ns, process, tid,
+				name ? name : r->procs.v[process].name);
 	}
 	r->last_tid = tid;
 	r->last_thr = id;
@@ -116,14 +122,16 @@ void as_recorder_fork(struct as_recorder *r, uint64_t time_ns, pid_t ppid, pid_t
 	uint32_t parent = current_proc(r, ppid), process;
 
 	if (pid == tid) {
-		process = add_process(r, time_ns, pid, parent, parent == AS_NO_ID ? 0 : r->procs.v[parent].name);
+		process = add_process(r, time_ns, pid, parent,
+				      parent == AS_NO_ID ? 0 : r->procs.v[parent].name);
 	} else {
 		process = get_process(r, time_ns, pid);
 	}
 	add_thread(r, time_ns, process, tid, r->procs.v[process].name);
 }
 
-void as_recorder_name(struct as_recorder *r, uint64_t time_ns, pid_t pid, pid_t tid, const char *name, bool exec)
+void as_recorder_name(struct as_recorder *r, uint64_t time_ns, pid_t pid, pid_t tid,
+		      const char *name, bool exec)
 {
 	uint32_t id = as_rec_thread(r, time_ns, pid, tid);
 	struct as_rec_thr *t = &r->thrs.v[id];
@@ -131,7 +139,9 @@ void as_recorder_name(struct as_recorder *r, uint64_t time_ns, pid_t pid, pid_t 
 
 	if (exec) {
 		r->procs.v[t->process].name = s;
-		as_write_exec(r->w, &(struct as_rec_exec){.time_ns = time_ns, .process = t->process, .name = s});
+		as_write_exec(r->w, &(struct as_rec_exec){.time_ns = time_ns,
+							  .process = t->process,
+							  .name = s});
 	}
 	if (!s || s == t->name)
 		return;
@@ -160,12 +170,13 @@ void as_recorder_exit(struct as_recorder *r, uint64_t time_ns, pid_t pid, pid_t 
 		p->end_ns = time_ns;
 		as_rec_keep_jit(r, pid);
 	}
-	as_write_exit(r->w, &(struct as_rec_exit){.time_ns = time_ns, .thread = id, .process_too = p->ended});
+	as_write_exit(r->w, &(struct as_rec_exit){
+				    .time_ns = time_ns, .thread = id, .process_too = p->ended});
 }
 
 static bool has_jit(struct as_recorder *r, pid_t pid)
 {
-	as_vec_foreach(m, &r->mods) {
+	as_vec_foreach (m, &r->mods) {
 		if (m->kind == AS_MODULE_JIT && m->pid == pid)
 			return true;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The recorder's insides, shared by recorder.c (what happens while recording), recorder_life.c (processes and
- * threads) and resolve.c (names at the end). */
+/* The recorder's insides, shared by recorder.c (what happens while recording), recorder_life.c
+ * (processes and threads) and resolve.c (names at the end). */
 #ifndef AS_COLLECT_RECORDER_PRIV_H
 #define AS_COLLECT_RECORDER_PRIV_H
 
@@ -10,7 +10,8 @@
 
 #define AS_NO_ID UINT32_MAX
 
-/* A distinct place, index = frame id. weight: samples whose leaf or caller it was (for notes). */
+/* A distinct place, index = frame id. weight: samples whose leaf or caller it was (for notes).
+ */
 struct as_rec_place {
 	uint64_t addr;
 	uint32_t module; /* session module id; AS_NO_ID: unknown memory */
@@ -21,8 +22,8 @@ struct as_rec_place {
 /* A module of the session file, index = session id. */
 struct as_rec_mod {
 	enum as_module_kind kind;
-	uint32_t image_id; /* of struct as_module; AS_NO_ID for the kernel's */
-	pid_t pid;	   /* JIT: whose memory */
+	uint32_t image_id;   /* of struct as_module; AS_NO_ID for the kernel's */
+	pid_t pid;           /* JIT: whose memory */
 	uint64_t start, end; /* kernel modules: run-time range */
 };
 
@@ -30,7 +31,7 @@ struct as_rec_proc {
 	pid_t pid;
 	uint32_t parent; /* process id or AS_NO_ID */
 	uint32_t live_threads;
-	uint32_t name;	 /* string id */
+	uint32_t name; /* string id */
 	bool ended, jit_read;
 	uint64_t end_ns;
 };
@@ -59,9 +60,10 @@ struct as_recorder {
 	struct as_image *im;
 
 	AS_VEC(struct as_rec_place) places;
-	struct as_map64 place_ids; /* hash of (addr, module, flags) -> id, probed on collision */
+	struct as_map64
+		place_ids; /* hash of (addr, module, flags) -> id, probed on collision */
 	uint32_t nnodes;
-	struct as_map64 node_ids;  /* parent+1 << 32 | frame -> node id */
+	struct as_map64 node_ids;   /* parent+1 << 32 | frame -> node id */
 	struct as_map64 stack_memo; /* hash of a raw stack -> node id + 1; emptied when large */
 
 	AS_VEC(struct as_rec_mod) mods;
@@ -78,7 +80,7 @@ struct as_recorder {
 	uint64_t tick_flushed_ns;
 
 	AS_VEC(struct as_rec_jit) jits; /* perf maps read when their process ended */
-	struct as_map64 notes;		/* hash -> 1: said already */
+	struct as_map64 notes;          /* hash -> 1: said already */
 	uint64_t samples;
 };
 

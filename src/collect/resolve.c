@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Names for every recorded place, written into the session when the recording ends: one module
- * after the other, each opened, asked for all its addresses at once, and released before the next.
+ * after the other, each opened, asked for all its addresses at once, and released before the
+ * next.
  *
- * A place that is no exact pc is a return address and is resolved one byte before it, inside the
- * call instruction. Functions are one per (module, linkage name or name and declaration).
+ * A place that is no exact pc is a return address and is resolved one byte before it, inside
+ * the call instruction. Functions are one per (module, linkage name or name and declaration).
  */
 #include "collect/recorder_priv.h"
 
@@ -20,9 +21,9 @@
 #include "symbol/symbol.h"
 
 #define FUNCTION_SYNTHETIC 1u
-#define FUNCTION_COLD	   2u
+#define FUNCTION_COLD      2u
 #define FUNCTION_ALIASES   4u
-#define PLACE_INLINED	   (1ull << 32)
+#define PLACE_INLINED      (1ull << 32)
 #define PLACE_LINE_GUESSED (2ull << 32)
 
 struct resolver {
@@ -30,7 +31,7 @@ struct resolver {
 	const struct as_resolve_options *o;
 	struct as_map64 functions; /* hash of identity -> function id */
 	uint64_t nfunctions;
-	uint32_t module;      /* session id of the module in work */
+	uint32_t module;        /* session id of the module in work */
 	const uint32_t *places; /* ids of its places, in the order of the addresses */
 	AS_VEC(uint64_t) chain;
 	struct as_buf full, brief, crate;
@@ -51,7 +52,8 @@ static uint64_t function_id(struct resolver *v, const struct as_symframe *f)
 {
 	const char *name = f->linkage ? f->linkage : f->name ? f->name : "";
 	const char *decl = f->linkage || !f->decl_file ? "" : f->decl_file;
-	uint64_t key = as_hash64(name, strlen(name)) ^ as_mix64(as_hash64(decl, strlen(decl)) + f->synthetic) ^
+	uint64_t key = as_hash64(name, strlen(name)) ^
+		       as_mix64(as_hash64(decl, strlen(decl)) + f->synthetic) ^
 		       as_mix64((uint64_t)v->module << 32 | (f->linkage ? 0 : f->decl_line));
 	struct as_rec_function rec = {.module = v->module, .line = f->decl_line};
 	bool fresh, cold = false;
@@ -79,7 +81,8 @@ static uint64_t function_id(struct resolver *v, const struct as_symframe *f)
 	return rec.id;
 }
 
-static void write_chain(struct resolver *v, uint32_t place, const struct as_symframe *frames, size_t n)
+static void write_chain(struct resolver *v, uint32_t place, const struct as_symframe *frames,
+			size_t n)
 {
 	v->chain.n = 0;
 	for (size_t i = 0; i < n; i++) {
@@ -91,8 +94,8 @@ static void write_chain(struct resolver *v, uint32_t place, const struct as_symf
 		as_vec_push(&v->chain, f->column | (f->inlined ? PLACE_INLINED : 0) |
 					       (f->line_from_call ? PLACE_LINE_GUESSED : 0));
 	}
-	as_write_symbol(v->r->w,
-			&(struct as_rec_symbol){.frame = place, .chain = {v->chain.v, v->chain.n}});
+	as_write_symbol(v->r->w, &(struct as_rec_symbol){.frame = place,
+							 .chain = {v->chain.v, v->chain.n}});
 }
 
 static void write_plain(struct resolver *v, uint32_t place, const char *name, bool synthetic)
@@ -138,7 +141,8 @@ static bool notable(const struct resolver *v, const uint32_t *places, size_t n)
 	return samples * 100 >= v->r->samples && samples > 0;
 }
 
-static void resolve_file(struct resolver *v, const struct as_rec_mod *mod, const uint64_t *addrs, size_t n)
+static void resolve_file(struct resolver *v, const struct as_rec_mod *mod,
+			 const uint64_t *addrs, size_t n)
 {
 	struct as_image *im = v->r->im;
 	struct as_module *m = as_image_module(im, mod->image_id);
@@ -171,7 +175,8 @@ static void resolve_file(struct resolver *v, const struct as_rec_mod *mod, const
 
 /* ---- kernel and JIT ---- */
 
-static void resolve_kernel(struct resolver *v, const struct as_kallsyms *k, const uint64_t *addrs, size_t n)
+static void resolve_kernel(struct resolver *v, const struct as_kallsyms *k,
+			   const uint64_t *addrs, size_t n)
 {
 	bool hidden = !k || as_kallsyms_hidden(k);
 
@@ -179,7 +184,9 @@ static void resolve_kernel(struct resolver *v, const struct as_kallsyms *k, cons
 		as_recorder_note(v->r, 1, "[kernel]", "sudo sysctl kernel.kptr_restrict=0",
 				 "kernel functions have no names: their addresses are hidden");
 	for (size_t i = 0; i < n; i++) {
-		const char *module, *name = hidden ? NULL : as_kallsyms_find(k, addrs[i], &(uint64_t){0}, &module);
+		const char *module,
+			*name = hidden ? NULL
+				       : as_kallsyms_find(k, addrs[i], &(uint64_t){0}, &module);
 
 		if (name)
 			write_plain(v, v->places[i], name, false);
@@ -188,12 +195,13 @@ static void resolve_kernel(struct resolver *v, const struct as_kallsyms *k, cons
 	}
 }
 
-static void resolve_jit(struct resolver *v, const struct as_rec_mod *mod, const uint64_t *addrs, size_t n)
+static void resolve_jit(struct resolver *v, const struct as_rec_mod *mod, const uint64_t *addrs,
+			size_t n)
 {
 	const struct as_perfmap *map = NULL;
 
 	as_rec_keep_jit(v->r, mod->pid);
-	as_vec_foreach(j, &v->r->jits) {
+	as_vec_foreach (j, &v->r->jits) {
 		if (j->process_pid == (uint32_t)mod->pid)
 			map = j->map;
 	}
@@ -230,7 +238,8 @@ static struct by_module *group_places(struct as_recorder *r)
 	return v;
 }
 
-static void resolve_module(struct resolver *v, const struct by_module *group, size_t n, struct as_kallsyms **kallsyms)
+static void resolve_module(struct resolver *v, const struct by_module *group, size_t n,
+			   struct as_kallsyms **kallsyms)
 {
 	const struct as_rec_mod *mod = &v->r->mods.v[group[0].module];
 	uint64_t *addrs = as_xreallocarray(NULL, n, sizeof *addrs);
@@ -250,7 +259,8 @@ static void resolve_module(struct resolver *v, const struct by_module *group, si
 	case AS_MODULE_KERNEL:
 	case AS_MODULE_KMOD:
 		if (!*kallsyms)
-			(void)as_kallsyms_load(NULL, kallsyms, NULL); /* absent: treated as hidden */
+			(void)as_kallsyms_load(NULL, kallsyms,
+					       NULL); /* absent: treated as hidden */
 		resolve_kernel(v, *kallsyms, addrs, n);
 		break;
 	case AS_MODULE_JIT:
@@ -261,7 +271,8 @@ static void resolve_module(struct resolver *v, const struct by_module *group, si
 	free(places);
 }
 
-int as_recorder_resolve(struct as_recorder *r, const struct as_resolve_options *o, struct as_error *err)
+int as_recorder_resolve(struct as_recorder *r, const struct as_resolve_options *o,
+			struct as_error *err)
 {
 	struct resolver v = {.r = r, .o = o};
 	struct by_module *group = group_places(r);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * The program that is recorded: launched and held before exec, or attached to. Nothing of the
- * target is changed: no ptrace, no death signal, its descriptors, mask and dispositions are those
- * assay itself was started with, it stays in the same process group on the same terminal.
+ * target is changed: no ptrace, no death signal, its descriptors, mask and dispositions are
+ *those assay itself was started with, it stays in the same process group on the same terminal.
  *
  *	fork ── child: restore signals, read(hold) ──byte──> execve ──ok──> exec_err pipe closes
- *	                    └─ end of file: _exit            └─ fails: errno into the exec_err pipe
+ *	                    └─ end of file: _exit            └─ fails: errno into the exec_err
+ *pipe
  */
 #include "collect/collect.h"
 
@@ -24,11 +25,11 @@
 #include "base/mem.h"
 #include "base/sys.h"
 
-#define STEAL_FD(fd)                                                                               \
-	({                                                                                         \
-		int steal_ = (fd);                                                                 \
-		(fd) = -1;                                                                         \
-		steal_;                                                                            \
+#define STEAL_FD(fd)                                                                           \
+	({                                                                                     \
+		int steal_ = (fd);                                                             \
+		(fd) = -1;                                                                     \
+		steal_;                                                                        \
 	})
 
 extern char **environ;
@@ -66,7 +67,8 @@ static void restore_start_state(void)
 	for (int s = 1; s < NSIG; s++) {
 		struct sigaction sa;
 
-		if (!sigaction(s, NULL, &sa) && sa.sa_handler != SIG_IGN && sa.sa_handler != SIG_DFL)
+		if (!sigaction(s, NULL, &sa) && sa.sa_handler != SIG_IGN &&
+		    sa.sa_handler != SIG_DFL)
 			signal(s, SIG_DFL);
 	}
 	sigprocmask(SIG_SETMASK, &start_state.mask, NULL);
@@ -137,7 +139,8 @@ static int resolve_program(const char *name, char **ret, struct as_error *err)
 
 struct child_plan {
 	const char *path;
-	char *const *argv, **sh_argv; /* sh_argv: for text files without #!, as execvp runs them */
+	char *const *argv,
+		**sh_argv; /* sh_argv: for text files without #!, as execvp runs them */
 	int hold, exec_err;
 };
 
@@ -170,7 +173,7 @@ static char **shell_argv(const char *path, char *const argv[])
 	while (argv[n])
 		n++;
 	v = as_xcalloc(n + 3, sizeof *v);
-	v[0] = (char *)(uintptr_t)"/bin/sh";
+	v[0] = (char *)(uintptr_t) "/bin/sh";
 	v[1] = (char *)(uintptr_t)path;
 	for (size_t i = 1; i <= n; i++)
 		v[i + 1] = argv[i];
@@ -298,10 +301,11 @@ int as_target_attach(pid_t pid, struct as_target *ret, struct as_error *err)
 	tgid = status_field(pid, "\nTgid:\t", &state);
 	threads = status_field(pid, "\nThreads:\t", NULL);
 	if (tgid > 0 && tgid != pid)
-		return as_fail(err, AS_E_USAGE, 0, "%d is a thread of process %ld; use -p %ld", (int)pid,
-			       tgid, tgid);
+		return as_fail(err, AS_E_USAGE, 0, "%d is a thread of process %ld; use -p %ld",
+			       (int)pid, tgid, tgid);
 	if ((state == 'Z' || state == 'X') && threads <= 1)
-		return as_fail(err, AS_E_NOTFOUND, ESRCH, "process %d has already ended", (int)pid);
+		return as_fail(err, AS_E_NOTFOUND, ESRCH, "process %d has already ended",
+			       (int)pid);
 
 	target_init(&t);
 	t.pid = pid;
@@ -342,7 +346,8 @@ void as_target_clear(struct as_target *t)
 {
 	if (!t)
 		return;
-	as_close_autop(&t->hold_fd); /* a child that still waits sees the end of file and leaves */
+	as_close_autop(
+		&t->hold_fd); /* a child that still waits sees the end of file and leaves */
 	as_close_autop(&t->exec_err_fd);
 	as_close_autop(&t->pidfd);
 	if (!t->attached && !t->released && !t->exited && t->pid > 0)
