@@ -263,8 +263,10 @@ static void the_closure_names_program_interpreter_and_libraries(void **state)
 	size_t n = 0;
 	bool libc = false, ld = false;
 	as_image_add_closure(im, "/usr/bin/git", ids, 64, &n);
-	if (!n)
+	if (!n) {
+		as_image_free(im);
 		skip();
+	}
 	for (size_t i = 0; i < n; i++) {
 		libc |= strstr(as_image_module(im, ids[i])->path, "libc.so") != NULL ||
 			strstr(as_image_module(im, ids[i])->path, "libc-") != NULL;
