@@ -369,11 +369,8 @@ void as_cfi_index_clear(struct as_cfi_index *x)
 	*x = (struct as_cfi_index){0};
 }
 
-/*
- * The bytes are parsed again at the place the index names, so that an index older than the
- * bytes misses, and never misleads.
- */
-bool as_cfi_index_find(const struct as_cfi_index *x, uint64_t svma, struct as_fde *ret)
+bool as_cfi_index_find(const struct as_cfi_index *x, const struct as_cfi_section sec[2],
+		       uint64_t svma, struct as_fde *ret)
 {
 	size_t lo = 0, hi = x->nfde;
 	while (lo < hi) {
@@ -386,8 +383,8 @@ bool as_cfi_index_find(const struct as_cfi_index *x, uint64_t svma, struct as_fd
 	if (!lo || svma >= x->fde[lo - 1].end_svma)
 		return false;
 	const struct as_fde_ref *f = &x->fde[lo - 1];
-	return as_cfi_load_fde(&x->sec[f->debug_frame], f->off, ret) &&
-	       ret->start_svma <= svma && svma < ret->end_svma;
+	return as_cfi_load_fde(&sec[f->debug_frame], f->off, ret) && ret->start_svma <= svma &&
+	       svma < ret->end_svma;
 }
 
 static bool scan_section(const struct as_cfi_section *sec, uint64_t svma, struct as_fde *ret)

@@ -86,8 +86,13 @@ struct as_cfi_index {
 int as_cfi_index_build(const struct as_cfi_input *in, struct as_cfi_index *ret,
 		       struct as_error *err);
 void as_cfi_index_clear(struct as_cfi_index *x);
-/* The FDE whose [start, end) holds svma: by index, else by reading through the sections. */
-bool as_cfi_index_find(const struct as_cfi_index *x, uint64_t svma, struct as_fde *ret);
+/*
+ * The FDE whose [start, end) holds svma: by index, else by reading through the sections. The
+ * index gives a place only; what is there is parsed again from sec, so that an index older than
+ * the bytes misses and never misleads.
+ */
+bool as_cfi_index_find(const struct as_cfi_index *x, const struct as_cfi_section sec[2],
+		       uint64_t svma, struct as_fde *ret);
 bool as_cfi_scan_find(const struct as_cfi_section sec[2], uint64_t svma, struct as_fde *ret);
 
 enum as_cfi_kind {

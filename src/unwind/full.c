@@ -2,6 +2,7 @@
 /* The slow way: one frame by its module's CFI, with every register CFI knows of. */
 #include "unwind/cfi_priv.h"
 #include "unwind/expr_priv.h"
+#include "unwind/memo_priv.h"
 #include "unwind/walk_priv.h"
 #include "base/err.h"
 
@@ -133,7 +134,7 @@ int as_walk_full(struct as_walk *w, uint64_t svma)
 	if (!w->mod.cfi)
 		return WALK_NO_CFI;
 	as_cfi_sections(w->mod.cfi, sec);
-	if (!as_cfi_scan_find(sec, svma, &fde))
+	if (!as_unwinder_find_fde(w->env->unwinder, w->mod.cfi, sec, svma, &fde))
 		return WALK_NO_CFI;
 	struct full f = {
 		.w = w,
