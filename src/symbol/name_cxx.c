@@ -149,8 +149,8 @@ static void put_component(struct as_name_out *o, struct as_span s, unsigned dept
 			if (!o->fold)
 				put_args(o, in, depth);
 		} else if (!(s.p[i] == '[' && as_span_starts(as_sub(s, i, s.n), "[abi:")) &&
-			   !(s.p[i] == ' ' && next < s.n && s.p[next] == '<' && i &&
-			     s.p[i - 1] != '<')) {
+			   !(s.p[i] == ' ' && next < s.n && s.p[next] == '<' &&
+			     (o->fold || (i && s.p[i - 1] != '<')))) {
 			as_name_add(o, s.p + i, next - i);
 		}
 		i = next;

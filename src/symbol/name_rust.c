@@ -110,6 +110,7 @@ static size_t parse_angle(struct as_span s, size_t i, struct path *p)
 /* "{{closure}}", "{closure#0}", "{shim:vtable#0}", "{closure_env#0}<T>" */
 static size_t parse_brace(struct as_span s, size_t i, struct path *p)
 {
+	struct part part = {.kind = PART_BRACE};
 	struct as_span in = inside(s, i, &i);
 
 	if (in.n > 1 && in.p[0] == '{')
@@ -119,7 +120,10 @@ static size_t parse_brace(struct as_span s, size_t i, struct path *p)
 
 		in = as_sub(in, 0, cut);
 	}
-	add_part(p, (struct part){.kind = PART_BRACE, .name = in});
+	part.name = in;
+	if (i < s.n && s.p[i] == '<')
+		part.args = inside(s, i, &i);
+	add_part(p, part);
 	return i;
 }
 
@@ -310,9 +314,9 @@ static void put_path(struct as_name_out *o, const struct path *p, enum place pla
 			as_name_adds(o, "}");
 		} else {
 			as_name_add(o, v->name.p, v->name.n);
-			if (v->args.p && (!o->fold || is_drop(v->name)))
-				put_args(o, v->args, depth);
 		}
+		if (v->args.p && (!o->fold || is_drop(v->name)))
+			put_args(o, v->args, depth);
 	}
 }
 
