@@ -8,10 +8,11 @@ static const struct {
 	const struct as_collector *c;
 	void (*facts)(void *c, struct as_engine_facts *ret);
 } engines[] = {
+	{&as_engine_kernel, as_engine_kernel_facts},
 	{&as_engine_ring, as_engine_ring_facts},
 };
 
-const struct as_collector *const as_collectors[] = {&as_engine_ring, NULL};
+const struct as_collector *const as_collectors[] = {&as_engine_kernel, &as_engine_ring, NULL};
 
 void as_collector_facts(const struct as_collector *c, void *engine, struct as_engine_facts *ret)
 {

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Stacks the kernel walk could not finish (too deep, unknown mapping, no CFI, rules that need
+ * all registers) are continued in the target's memory as it is when the sample is read, some 20
+ * ms later. What has been popped and pushed since must not be believed. A continuation counts
+ * only when
+ *
+ * - the slot the last known return address came from still holds it, before and after the walk,
+ * or
+ * - where that slot is not known (all registers needed, so the walk starts at the leaf again),
+ * the frames the kernel did see come out again, and there was more than the leaf;
+ * - and the first return addresses found stand behind calls.
+ *
+ * Deep stacks barely change near their root. Per thread the last long continuation is kept:
+ * when the stopping point is one of its frames and some of its slots, spread over the rest,
+ * still hold their return addresses, the rest is taken from there. So 20,000 frames cost one
+ * walk and then a few reads.
+ *
+ * Time spent is limited to BUDGET_PERMILLE of the time passed, with BURST_NS at hand.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include "base/sys.h"
+#include "collect/engine_kernel_priv.h"
+
+#define BUDGET_PERMILLE 20
+#define BURST_NS        50000000ull
+#define BLOCK_BYTES     65536u
+#define MEMO_MIN        256 /* frames worth keeping */
+#define MEMO_MAX_COUNT  256 /* threads */
+#define MEMO_AGE_NS     1000000000ull
+#define BATCH           512 /* frames walked before looking for a joint with the memo */
+#define SPOT_CHECKS     16
+#define CALL_CHECKS     8
+
+struct as_kmemo {
+	struct as_uframe *frame; /* leaf first, sp strictly rising */
+	size_t n;
+	enum as_stack_end end;
+	uint64_t walked_ns;
+};
+
+struct walk {
+	struct as_krepair *r;
+	struct as_process *p;
+	struct as_unwind_env env;
+	struct as_unwind_result res;
+};
+
+/* ---- target memory ---- */
+
+static size_t read_target(pid_t pid, uint64_t avma, void *out, size_t n)
+{
+	struct iovec to = {out, n}, from = {(void *)(uintptr_t)avma, n};
+	ssize_t r = process_vm_readv(pid, &to, 1, &from, 1, 0);
+
+	return r < 0 ? 0 : (size_t)r;
+}
+
+/* One block of the stack at a time; a block that cannot be read whole is read page by page. */
+static int read_stack(void *ctx, uint64_t avma, void *out, size_t n)
+{
+	struct walk *w = ctx;
+	struct as_krepair *r = w->r;
+
+	if (r->block_pid != w->p->pid || avma < r->block_avma ||
+	    avma + n > r->block_avma + BLOCK_BYTES) {
+		r->block_avma = avma & ~4095ull;
+		r->block_pid = w->p->pid;
+		if (read_target(w->p->pid, r->block_avma, r->block, BLOCK_BYTES) != BLOCK_BYTES)
+			r->block_pid = 0;
+	}
+	if (r->block_pid == w->p->pid) {
+		memcpy(out, r->block + (avma - r->block_avma), n);
+		return 0;
+	}
+	return read_target(w->p->pid, avma, out, n) == n ? 0 : AS_E_IO;
+}
+
+static int read_code(void *ctx, uint64_t avma, void *out, size_t n)
+{
+	struct walk *w = ctx;
+
+	if (as_image_read_code(w->r->im, w->p, avma, out, n) == 0)
+		return 0;
+	return read_target(w->p->pid, avma, out, n) == n ? 0 : AS_E_IO;
+}
+
+static bool find_module(void *ctx, uint64_t avma, struct as_unwind_module *ret)
+{
+	struct walk *w = ctx;
+
+	return as_image_unwind_find(w->r->im, w->p, avma, ret);
+}
+
+static bool slot_holds(const struct walk *w, uint64_t sp, uint64_t ra)
+{
+	uint64_t v;
+
+	return read_target(w->p->pid, sp - 8, &v, 8) == 8 && v == ra;
+}
+
+static bool calls_are_plausible(struct walk *w, const struct as_uframe *f, size_t n)
+{
+	for (size_t i = 0; i < AS_MIN(n, (size_t)CALL_CHECKS); i++) {
+		uint8_t code[8];
+
+		if (f[i].exact)
+			continue;
+		if (read_code(w, f[i].avma - sizeof(code), code, sizeof(code)) ||
+		    !as_is_after_call(w->env.arch, code, sizeof(code)))
+			return false;
+	}
+	return true;
+}
+
+/* ---- the memo ---- */
+
+static struct as_kmemo *memo_get(const struct as_krepair *r, pid_t tid)
+{
+	const uint64_t *v = as_map64_get(&r->memo, (uint64_t)tid);
+
+	return v ? (struct as_kmemo *)(uintptr_t)*v : NULL;
+}
+
+static void memo_free(struct as_kmemo *m)
+{
+	free(m->frame);
+	free(m);
+}
+
+/* The index of the frame with this sp; m->n: none. */
+static size_t memo_find(const struct as_kmemo *m, uint64_t sp, uint64_t avma)
+{
+	size_t lo = 0, hi = m->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (m->frame[mid].sp < sp)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < m->n && m->frame[lo].sp == sp && m->frame[lo].avma == avma ? lo : m->n;
+}
+
+static bool memo_still_holds(const struct walk *w, const struct as_kmemo *m, size_t from)
+{
+	size_t n = m->n - from, step = AS_MAX(n / SPOT_CHECKS, (size_t)1);
+
+	for (size_t i = from; i < m->n; i += step)
+		if (!m->frame[i].exact && !slot_holds(w, m->frame[i].sp, m->frame[i].avma))
+			return false;
+	return true;
+}
+
+/* Keeps frames of a walk that reached an end; those whose stack pointers rise throughout. */
+static void memo_keep(struct as_krepair *r, pid_t tid, const struct as_unwind_result *res,
+		      uint64_t now_ns)
+{
+	struct as_kmemo *m = memo_get(r, tid);
+
+	if (res->nframes < MEMO_MIN || (!m && r->memo.n >= MEMO_MAX_COUNT))
+		return;
+	for (size_t i = 1; i < res->nframes; i++)
+		if (r->frame[i].sp <= r->frame[i - 1].sp)
+			return;
+	if (!m) {
+		m = as_xcalloc(1, sizeof(*m));
+		*as_map64_put(&r->memo, (uint64_t)tid, NULL) = (uint64_t)(uintptr_t)m;
+	}
+	m->frame = as_xreallocarray(m->frame, res->nframes, sizeof(*m->frame));
+	memcpy(m->frame, r->frame, res->nframes * sizeof(*m->frame));
+	m->n = res->nframes;
+	m->end = res->end;
+	m->walked_ns = now_ns;
+}
+
+void as_krepair_thread_gone(struct as_krepair *r, pid_t tid)
+{
+	struct as_kmemo *m = memo_get(r, tid);
+
+	if (m) {
+		as_map64_del(&r->memo, (uint64_t)tid);
+		memo_free(m);
+	}
+}
+
+/* ---- walks ---- */
+
+/* From the stopping point on, joining the memo where it is met. r->frame[0] is the last known
+ * frame. */
+static void walk_on(struct walk *w, const struct as_kstack *s, uint64_t now_ns)
+{
+	struct as_krepair *r = w->r;
+	const struct as_kmemo *m = memo_get(r, s->tid);
+	bool joined = false;
+
+	if (m && now_ns - m->walked_ns > MEMO_AGE_NS)
+		m = NULL;
+	for (;;) {
+		const struct as_uframe *last = &r->frame[w->res.nframes - 1];
+		size_t at = m ? memo_find(m, last->sp, last->avma) : 0;
+
+		if (m && at < m->n && memo_still_holds(w, m, at)) {
+			size_t add = AS_MIN(m->n - at - 1, r->max - w->res.nframes);
+			memcpy(r->frame + w->res.nframes, m->frame + at + 1,
+			       add * sizeof(*r->frame));
+			w->res.nframes += add;
+			w->res.end = m->end;
+			joined = true;
+			break;
+		}
+		size_t max = m ? AS_MIN(w->res.nframes + BATCH, r->max) : r->max;
+		as_unwind_continue(&w->env, r->frame, max, &w->res);
+		if (w->res.end != AS_END_DEPTH || w->res.nframes >= r->max)
+			break;
+	}
+	if (!joined)
+		memo_keep(r, s->tid, &w->res, now_ns);
+}
+
+static bool from_stop(struct walk *w, struct as_kstack *s, uint64_t now_ns)
+{
+	struct as_krepair *r = w->r;
+	uint64_t pc = s->reg[AS_BPF_NREGS], sp = s->reg[AS_BPF_NREGS + 1],
+		 fp = s->reg[AS_BPF_NREGS + 2];
+	const struct as_raw_frame *last = &s->frame[s->n - 1];
+
+	if (s->n < 2 || last->flags & AS_FRAME_EXACT || !slot_holds(w, sp, pc))
+		return false;
+	r->frame[0] = (struct as_uframe){
+		.avma = pc, .svma = last->addr, .sp = sp, .module = last->module};
+	w->res = (struct as_unwind_result){
+		.nframes = 1, .end = s->end, .lowest_sp = sp, .highest_addr = sp};
+	w->res.last.r[16] = pc;
+	w->res.last.r[7] = sp;
+	w->res.last.r[6] = fp;
+	w->res.last.valid = 1u << 16 | 1u << 7 | (fp ? 1u << 6 : 0);
+	walk_on(w, s, now_ns);
+	return w->res.nframes > 1 && slot_holds(w, sp, pc) &&
+	       calls_are_plausible(w, r->frame + 1, w->res.nframes - 1);
+}
+
+/* From the leaf with all registers; the frames the kernel saw must come out again. */
+static bool from_leaf(struct walk *w, struct as_kstack *s)
+{
+	struct as_krepair *r = w->r;
+	struct as_uregs regs = {.valid = (1u << AS_BPF_NREGS) - 1};
+
+	memcpy(regs.r, s->reg, AS_BPF_NREGS * 8);
+	as_unwind(&w->env, &regs, r->frame, r->max, &w->res);
+	if (w->res.nframes <= s->n)
+		return false;
+	for (size_t i = 0; i < s->n; i++)
+		if (r->frame[i].svma != s->frame[i].addr ||
+		    r->frame[i].module != s->frame[i].module)
+			return false;
+	return calls_are_plausible(w, r->frame + s->n, w->res.nframes - s->n);
+}
+
+static bool may_spend(struct as_krepair *r, uint64_t now_ns)
+{
+	if (!r->refilled_ns)
+		r->budget_ns = BURST_NS;
+	else
+		r->budget_ns += (now_ns - r->refilled_ns) * BUDGET_PERMILLE / 1000;
+	r->refilled_ns = now_ns;
+	r->budget_ns = AS_MIN(r->budget_ns, BURST_NS);
+	return r->budget_ns > 0;
+}
+
+/* Replaces s->frame by known frames (the kernel's, [0, s->n)) and those of r->frame from `from`
+ * on. */
+static void take(struct as_krepair *r, struct as_kstack *s, const struct walk *w, size_t from)
+{
+	size_t n = s->n + w->res.nframes - from;
+	static const size_t room = 16;
+
+	if (r->out_cap < n) {
+		r->out_cap = n + n / 2 + room;
+		r->out = as_xreallocarray(r->out, r->out_cap, sizeof(*r->out));
+	}
+	memcpy(r->out, s->frame, s->n * sizeof(*r->out));
+	for (size_t i = from, o = s->n; i < w->res.nframes; i++, o++) {
+		const struct as_uframe *f = &r->frame[i];
+		r->out[o] = (struct as_raw_frame){.addr = f->svma,
+						  .module = f->module,
+						  .flags = (f->exact ? AS_FRAME_EXACT : 0) |
+							   (f->signal ? AS_FRAME_SIGNAL : 0)};
+	}
+	s->frame = r->out;
+	s->n = n;
+	s->end = w->res.end;
+	s->repaired = true;
+}
+
+bool as_krepair_try(struct as_krepair *r, struct as_kstack *s, uint64_t now_ns)
+{
+	struct as_process *p = as_image_process(r->im, s->pid);
+
+	if (!p || !s->n || s->n >= r->max)
+		return false;
+	if (!may_spend(r, now_ns)) {
+		r->skipped++;
+		return false;
+	}
+	uint64_t begun = as_now_ns();
+	struct walk w = {.r = r, .p = p};
+	w.env = (struct as_unwind_env){.arch = AS_ARCH_X86_64,
+				       .ctx = &w,
+				       .find = find_module,
+				       .read = read_stack,
+				       .read_code = read_code};
+	r->block_pid = 0;
+	r->tried++;
+	bool ok = true;
+	if (s->end != AS_END_EXPR && from_stop(&w, s, now_ns))
+		take(r, s, &w, 1);
+	else if (s->end != AS_END_DEPTH && from_leaf(&w, s))
+		take(r, s, &w, s->n);
+	else
+		ok = false;
+	r->done += ok;
+	uint64_t spent = as_now_ns() - begun;
+	r->budget_ns -= AS_MIN(spent, r->budget_ns);
+	return ok;
+}
+
+void as_krepair_init(struct as_krepair *r, struct as_image *im, size_t max_depth)
+{
+	memset(r, 0, sizeof(*r));
+	r->im = im;
+	r->max = max_depth;
+	r->frame = as_xcalloc(max_depth, sizeof(*r->frame));
+	r->block = as_xmalloc(BLOCK_BYTES);
+}
+
+void as_krepair_clear(struct as_krepair *r)
+{
+	for (size_t i = 0; i < r->memo.cap; i++)
+		if (r->memo.slot[i].key != UINT64_MAX)
+			memo_free((struct as_kmemo *)(uintptr_t)r->memo.slot[i].val);
+	as_map64_clear(&r->memo);
+	free(r->frame);
+	free(r->out);
+	free(r->block);
+	memset(r, 0, sizeof(*r));
+}
