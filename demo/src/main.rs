@@ -14,7 +14,7 @@ use std::thread;
 
 const DOCUMENTS: usize = 6_000;
 const WORDS_PER_DOCUMENT: usize = 700;
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 4;
 
 /// Indexes one part of the documents; the body of a thread.
 fn index_part(documents: &[String], first_id: u32) -> Index {
