@@ -55,7 +55,7 @@ static uint64_t function_id(struct resolver *v, const struct as_symframe *f)
 	uint64_t key = as_hash64(name, strlen(name)) ^
 		       as_mix64(as_hash64(decl, strlen(decl)) + f->synthetic) ^
 		       as_mix64((uint64_t)v->module << 32 | (f->linkage ? 0 : f->decl_line));
-	struct as_rec_function rec = {.module = v->module, .line = f->decl_line};
+	struct as_rec_function rec = {.module = v->module + 1, .line = f->decl_line};
 	bool fresh, cold = false;
 	uint64_t *slot = as_map64_put(&v->functions, key >> 1, &fresh);
 	enum as_lang lang;
