@@ -130,6 +130,26 @@ static int open_tracker(struct as_ring *e, struct as_ring_cpu *c, pid_t tid,
 	return 0;
 }
 
+/*
+ * An event that is not inherited. The kernel swaps the event contexts of a process and its clone at
+ * a switch between them when all events are inherited; a clone that ends then takes the time its
+ * creator had run towards its next sample with it, and a program that forks more often than it is
+ * sampled never is. One event of its own keeps the contexts apart.
+ */
+static void keep_apart(struct as_ring *e, pid_t tid)
+{
+	struct perf_event_attr a = {
+		.size = sizeof a,
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.exclude_kernel = 1,
+	};
+	int fd = as_perf_open(&a, tid, -1);
+
+	if (fd >= 0)
+		as_vec_push(&e->cpus[0].trackers, fd); /* closed with the others */
+}
+
 /* ---- samplers ---- */
 
 static int open_sampler(struct as_ring *e, size_t cpu_index, pid_t tid,
@@ -200,15 +220,17 @@ static void limit_copies(struct as_ring *e)
 
 int as_ring_open_launched(struct as_ring *e, pid_t pid, struct as_error *err)
 {
+	int r;
+
 	for (size_t i = 0; i < e->ncpus; i++) {
-		int r = open_tracker(e, &e->cpus[i], pid, err);
+		r = open_tracker(e, &e->cpus[i], pid, err);
 
 		if (r < 0)
 			return r;
 	}
+	keep_apart(e, pid);
 	limit_copies(e);
-	int r = open_thread_samplers(e, pid, e->copy_bytes, true);
-
+	r = open_thread_samplers(e, pid, e->copy_bytes, true);
 	index_samplers(e);
 	return r < 0 ? as_perf_fail(err, -r, "sample the program") : 0;
 }
@@ -269,6 +291,7 @@ int as_ring_open_attached(struct as_ring *e, pid_t pid, struct as_error *err)
 			for (size_t i = 0; i < e->ncpus && r >= 0; i++)
 				r = open_tracker(e, &e->cpus[i], tid, err);
 			if (r >= 0) {
+				keep_apart(e, tid);
 				limit_copies(e);
 				r = open_thread_samplers(e, tid, e->copy_bytes, false);
 				if (r < 0 && r != -ESRCH)

@@ -168,7 +168,7 @@ static void resolve_file(struct resolver *v, const struct as_rec_mod *mod,
 		return;
 	}
 	as_symmod_resolve(sym, addrs, n, on_chain, v);
-	if (loud)
+	if (loud && mod->kind == AS_MODULE_FILE)
 		write_notes(v, m->path, as_symmod_notes(sym));
 	as_symmod_close(sym);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* exiting SECONDS: the main thread ends at once, another one works on; SECONDS after that the
  * process ends with 3. */
-#define _GNU_SOURCE
 #include <pthread.h>
 #include "workload.h"
 

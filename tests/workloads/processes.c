@@ -2,7 +2,6 @@
 /* processes fork|exec|nested N SECONDS: N children one after the other, each works SECONDS of
  * CPU time; exec: through this program executed anew; nested: four at a time, each with a child
  * of its own. */
-#define _GNU_SOURCE
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* remapped SECONDS: moves its own text onto anonymous memory, as programs do to get huge pages,
  * then works there. */
-#define _GNU_SOURCE
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>

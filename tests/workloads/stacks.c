@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* stacks altstack|coroutine|vdso|vfork|plainsignal SECONDS: work where stacks are not the
  * thread's plain one. */
-#define _GNU_SOURCE
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>

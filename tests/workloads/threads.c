@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* threads N SECONDS [storm]: thread i works (i + 1) * SECONDS of CPU time, so two share 1 : 2.
  * storm: N threads one after the other, a millisecond each. */
-#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
 #include "workload.h"
