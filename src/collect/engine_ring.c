@@ -294,6 +294,7 @@ static void ring_close(void *p)
 	as_vec_clear(&e->free_procs);
 	as_map64_clear(&e->thread_by_tid);
 	as_map64_clear(&e->proc_by_pid);
+	as_map64_clear(&e->cfi_loaded);
 	free(e->uframes);
 	free(e->raw);
 	free(e->window);

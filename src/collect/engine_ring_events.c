@@ -131,10 +131,10 @@ static int open_tracker(struct as_ring *e, struct as_ring_cpu *c, pid_t tid,
 }
 
 /*
- * An event that is not inherited. The kernel swaps the event contexts of a process and its clone at
- * a switch between them when all events are inherited; a clone that ends then takes the time its
- * creator had run towards its next sample with it, and a program that forks more often than it is
- * sampled never is. One event of its own keeps the contexts apart.
+ * An event that is not inherited. The kernel swaps the event contexts of a process and its
+ * clone at a switch between them when all events are inherited; a clone that ends then takes
+ * the time its creator had run towards its next sample with it, and a program that forks more
+ * often than it is sampled never is. One event of its own keeps the contexts apart.
  */
 static void keep_apart(struct as_ring *e, pid_t tid)
 {

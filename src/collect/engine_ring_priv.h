@@ -83,6 +83,7 @@ struct as_ring {
 	unsigned sweeps;
 	uint64_t sampled, repaired, damaged;
 
+	struct as_map64 cfi_loaded; /* module id: its full CFI was asked for */
 	struct as_uframe *uframes;
 	struct as_raw_frame *raw;
 	size_t max_frames;

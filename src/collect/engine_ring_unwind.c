@@ -344,6 +344,26 @@ static void note_need(struct as_ring_thread *t, const struct walk *w,
 		t->max_need = (uint32_t)need;
 }
 
+/* A rule that needs more than three registers: load the full CFI of every module on the way, so
+ * that the unwinder can start anew with all of them. True when that gave it something new. */
+static bool load_full_cfi(struct as_ring *e, const struct as_unwind_result *res)
+{
+	bool fresh = false;
+
+	for (size_t i = 0; i < res->nframes; i++) {
+		uint32_t id = e->uframes[i].module;
+		bool is_new;
+
+		if (id == AS_NO_MODULE || (i && id == e->uframes[i - 1].module))
+			continue;
+		as_map64_put(&e->cfi_loaded, id, &is_new);
+		if (is_new)
+			fresh |= as_image_module_cfi(e->env.image,
+						     as_image_module(e->env.image, id)) != NULL;
+	}
+	return fresh;
+}
+
 static bool unwind_user(struct as_ring *e, struct as_ring_thread *t, struct walk *w,
 			struct as_unwind_result *res)
 {
@@ -356,6 +376,8 @@ static bool unwind_user(struct as_ring *e, struct as_ring_thread *t, struct walk
 	}
 	as_unwind(&env, &w->rec->regs, e->uframes, e->max_frames, res);
 	if (res->end == AS_END_NOMAP && heal(e, w))
+		as_unwind(&env, &w->rec->regs, e->uframes, e->max_frames, res);
+	if (res->end == AS_END_EXPR && load_full_cfi(e, res))
 		as_unwind(&env, &w->rec->regs, e->uframes, e->max_frames, res);
 	was_short = res->end == AS_END_SHORT;
 	if (was_short)

@@ -26,7 +26,9 @@
 #include "base/mem.h"
 #include "base/sys.h"
 #include "collect/collectors_priv.h"
+#include "collect/recorder_priv.h"
 
+#define EARLY_NAMES_NS     100000000ull
 #define MAX_CLOSURE        512
 #define PROGRESS_NS        200000000ull
 #define TICK_NS            200000000ull
@@ -295,6 +297,8 @@ static int record_loop(struct recording *r, struct as_error *err)
 				return status;
 		}
 		follow_cpu_time(r, now);
+		if (now > r->start_ns + EARLY_NAMES_NS)
+			as_rec_load_kallsyms(r->rec);
 		progress(r, now, "recording");
 		if (as_target_poll(&r->target) || handle_interrupt(r, now))
 			return 0;

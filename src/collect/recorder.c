@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/sys.h"
+#include "symbol/kallsyms.h"
 #include "symbol/perfmap.h"
 
 #define MEMO_MAX 262144
@@ -37,6 +38,7 @@ void as_recorder_free(struct as_recorder *r)
 		return;
 	as_vec_foreach (j, &r->jits)
 		as_perfmap_free(j->map);
+	as_kallsyms_free(r->kallsyms);
 	as_vec_clear(&r->places);
 	as_vec_clear(&r->mods);
 	as_vec_clear(&r->mod_of_image);

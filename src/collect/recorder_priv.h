@@ -49,6 +49,7 @@ struct as_rec_cpu {
 	bool any;
 };
 
+struct as_kallsyms;
 struct as_perfmap;
 struct as_rec_jit {
 	uint32_t process_pid;
@@ -69,6 +70,8 @@ struct as_recorder {
 	AS_VEC(struct as_rec_mod) mods;
 	AS_VEC(uint32_t) mod_of_image; /* image id -> session id */
 	bool kernel_mods_read;
+	bool kallsyms_tried;
+	struct as_kallsyms *kallsyms; /* NULL: not read, or not there */
 
 	AS_VEC(struct as_rec_proc) procs;
 	AS_VEC(struct as_rec_thr) thrs;
@@ -91,6 +94,9 @@ uint32_t as_rec_kernel_module(struct as_recorder *r, uint64_t addr);
 uint32_t as_rec_module_of_image(struct as_recorder *r, uint32_t image_id);
 /* Reads the perf map of a process that has JIT frames, once; called before it is gone. */
 void as_rec_keep_jit(struct as_recorder *r, pid_t pid);
+/* Reads the kernel's symbols when kernel code was seen: 40 ms that need not wait for the end.
+ */
+void as_rec_load_kallsyms(struct as_recorder *r);
 void as_rec_flush_ticks(struct as_recorder *r);
 
 #endif

@@ -175,6 +175,14 @@ static void resolve_file(struct resolver *v, const struct as_rec_mod *mod,
 
 /* ---- kernel and JIT ---- */
 
+void as_rec_load_kallsyms(struct as_recorder *r)
+{
+	if (!r->kernel_mods_read || r->kallsyms_tried)
+		return;
+	r->kallsyms_tried = true;
+	(void)as_kallsyms_load(NULL, &r->kallsyms, NULL); /* absent: treated as hidden */
+}
+
 static void resolve_kernel(struct resolver *v, const struct as_kallsyms *k,
 			   const uint64_t *addrs, size_t n)
 {
@@ -238,8 +246,7 @@ static struct by_module *group_places(struct as_recorder *r)
 	return v;
 }
 
-static void resolve_module(struct resolver *v, const struct by_module *group, size_t n,
-			   struct as_kallsyms **kallsyms)
+static void resolve_module(struct resolver *v, const struct by_module *group, size_t n)
 {
 	const struct as_rec_mod *mod = &v->r->mods.v[group[0].module];
 	uint64_t *addrs = as_xreallocarray(NULL, n, sizeof *addrs);
@@ -258,10 +265,8 @@ static void resolve_module(struct resolver *v, const struct by_module *group, si
 		break;
 	case AS_MODULE_KERNEL:
 	case AS_MODULE_KMOD:
-		if (!*kallsyms)
-			(void)as_kallsyms_load(NULL, kallsyms,
-					       NULL); /* absent: treated as hidden */
-		resolve_kernel(v, *kallsyms, addrs, n);
+		as_rec_load_kallsyms(v->r);
+		resolve_kernel(v, v->r->kallsyms, addrs, n);
 		break;
 	case AS_MODULE_JIT:
 		resolve_jit(v, mod, addrs, n);
@@ -276,18 +281,16 @@ int as_recorder_resolve(struct as_recorder *r, const struct as_resolve_options *
 {
 	struct resolver v = {.r = r, .o = o};
 	struct by_module *group = group_places(r);
-	struct as_kallsyms *kallsyms = NULL;
 	size_t n = r->places.n;
 
 	as_rec_flush_ticks(r);
 	for (size_t from = 0, to; from < n && group[from].module != AS_NO_ID; from = to) {
 		for (to = from; to < n && group[to].module == group[from].module; to++)
 			;
-		resolve_module(&v, group + from, to - from, &kallsyms);
+		resolve_module(&v, group + from, to - from);
 		if (as_session_writer_status(r->w, NULL) < 0)
 			break;
 	}
-	as_kallsyms_free(kallsyms);
 	as_map64_clear(&v.functions);
 	as_vec_clear(&v.chain);
 	as_buf_clear(&v.full);
