@@ -246,7 +246,7 @@ static int by_width(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-/* The narrowest width that keeps the boxes within AS_FLAME_BOXES. */
+/* The narrowest width that keeps the boxes within AS_FLAME_BOXES. Folded places add few. */
 static double bounded_width(const struct as_profile *p)
 {
 	AS_VEC(double) widths = {0};
@@ -255,7 +255,7 @@ static double bounded_width(const struct as_profile *p)
 	as_vec_foreach (n, &p->nodes) {
 		double width = n->total / whole;
 
-		if (width >= bound)
+		if (width >= bound && n->depth < AS_FLAME_DEPTH + AS_FLAME_TAIL)
 			as_vec_push(&widths, width);
 	}
 	if (widths.n > AS_FLAME_BOXES) {

@@ -32,7 +32,7 @@ static struct step *add(struct steps *s, double worth)
 
 static void add_file(struct steps *s, struct step *step)
 {
-	if (!s->q->file)
+	if (!s->q->file || !as_style_plain(s->q->file))
 		return;
 	as_buf_addc(&step->command, ' ');
 	as_style_shell(&step->command, s->q->file);
@@ -51,6 +51,12 @@ static bool starts_with_any(const char *name, const char *const *list, size_t n)
 			return true;
 	}
 	return false;
+}
+
+/* A name that a command line can carry. */
+static bool is_usable(const struct as_row *row)
+{
+	return !row->unsymbolized && *row->name && as_style_plain(row->name);
 }
 
 static bool is_allocator(const char *name)
@@ -98,7 +104,10 @@ static bool is_entry(const char *name)
 						  "std::thread",  "core::ops::function",
 						  "std::panic"};
 
-	return starts_with_any(name, at_the_root, AS_ARRAY_LEN(at_the_root));
+	size_t n = strlen(name);
+
+	return starts_with_any(name, at_the_root, AS_ARRAY_LEN(at_the_root)) ||
+	       (n > 6 && strcmp(name + n - 6, "::main") == 0);
 }
 
 /* All time in the allocator; its most used entry point stands for it. */
@@ -122,8 +131,7 @@ static void allocations(struct steps *s)
 	as_buf_adds(&step->command, "assay report --callers ");
 	as_style_shell(&step->command, most->name);
 	add_file(s, step);
-	as_buf_addf(&step->why, "who allocates: %.1f %% of the time in the allocator",
-		    self * 100);
+	as_buf_addf(&step->why, "who allocates: %.1f %%", self * 100);
 }
 
 /* A name as a regular expression that matches it alone. */
@@ -147,7 +155,7 @@ static void hot_foreign(struct steps *s)
 	as_vec_foreach (row, &s->q->flat->rows) {
 		if (row->self.value < WORTH)
 			return;
-		if (is_allocator(row->name) || row->unsymbolized ||
+		if (is_allocator(row->name) || !is_usable(row) ||
 		    as_style_is_own(s->q->model, row))
 			continue;
 
@@ -158,7 +166,6 @@ static void hot_foreign(struct steps *s)
 		add_file(s, step);
 		as_buf_adds(&step->why, "who calls it: ");
 		add_percent(&step->why, &row->self);
-		as_buf_adds(&step->why, " in code that is not the program's own");
 		return;
 	}
 }
@@ -168,7 +175,7 @@ static void hot_own(struct steps *s)
 	as_vec_foreach (row, &s->q->flat->rows) {
 		if (row->self.value < WORTH)
 			return;
-		if (row->unsymbolized || !row->line || !as_style_is_own(s->q->model, row))
+		if (!is_usable(row) || !row->line || !as_style_is_own(s->q->model, row))
 			continue;
 
 		struct step *step = add(s, row->self.value);
@@ -178,7 +185,6 @@ static void hot_own(struct steps *s)
 		add_file(s, step);
 		as_buf_adds(&step->why, "its lines: ");
 		add_percent(&step->why, &row->self);
-		as_buf_adds(&step->why, " in one function");
 		return;
 	}
 }
@@ -189,9 +195,8 @@ static void dispatcher(struct steps *s)
 	const struct as_row *best = NULL;
 
 	as_vec_foreach (row, &s->q->flat->rows) {
-		if (row->unsymbolized || is_entry(row->name) ||
-		    row->total.value < WORTH_TOTAL || row->total.value > 0.9 ||
-		    row->self.value * 3 > row->total.value ||
+		if (!is_usable(row) || is_entry(row->name) || row->total.value < WORTH_TOTAL ||
+		    row->total.value > 0.9 || row->self.value * 3 > row->total.value ||
 		    !as_style_is_own(s->q->model, row))
 			continue;
 		if (!best || row->total.value > best->total.value)
@@ -233,16 +238,14 @@ static void by_sample(struct steps *s)
 
 		as_buf_adds(&step->command, "assay report --no-kernel");
 		add_file(s, step);
-		as_buf_addf(&step->why,
-			    "which functions ask the kernel: %.1f %% of the time is in it",
-			    kernel / all * 100);
+		as_buf_addf(&step->why, "who asks the kernel: %.1f %%", kernel / all * 100);
 	}
 	if (busy >= 2 && s->q->asked->by != AS_BY_THREAD) {
 		struct step *step = add(s, 0.06);
 
 		as_buf_adds(&step->command, "assay report --by thread");
 		add_file(s, step);
-		as_buf_addf(&step->why, "%zu threads carry the load: how evenly", busy);
+		as_buf_addf(&step->why, "%zu threads carry the load", busy);
 	}
 }
 

@@ -183,7 +183,7 @@ static void columns(struct as_table *t, enum as_by by, bool tree, bool total_is_
 static void describe(const struct as_report_request *q, const struct as_row *row,
 		     const struct as_style *style, struct as_table *t)
 {
-	struct as_buf where = {0};
+	struct as_buf where = {0}, shown = {0};
 
 	as_table_text(t, C_NAME, row->name);
 	as_table_text(t, C_FULL,
@@ -196,13 +196,21 @@ static void describe(const struct as_report_request *q, const struct as_row *row
 		as_table_text(t, C_FILE, row->file);
 	if (row->line)
 		as_table_value(t, C_LINE, row->line);
-	as_table_text(t, C_SHOWN, as_report_name(row, style));
-	if (q->query.by == AS_BY_FUNCTION)
+	if (q->query.by == AS_BY_FUNCTION) {
 		as_style_where(&where, q->model, row);
-	else if ((q->query.by == AS_BY_LINE || q->query.by == AS_BY_FILE) && row->module)
-		as_style_module(&where, row->module);
+	} else if ((q->query.by == AS_BY_LINE || q->query.by == AS_BY_FILE) && row->file &&
+		   *row->file) {
+		as_style_path(&shown, q->model, row->file);
+		if (q->query.by == AS_BY_LINE)
+			as_buf_addf(&shown, ":%u", row->line);
+		as_buf_adds(&where, q->query.by == AS_BY_LINE ? as_report_name(row, style)
+				    : row->crate              ? row->crate
+							      : "");
+	}
+	as_table_text(t, C_SHOWN, shown.len ? shown.p : as_report_name(row, style));
 	as_table_text(t, C_WHERE, as_buf_str(&where));
 	as_buf_clear(&where);
+	as_buf_clear(&shown);
 }
 
 static size_t rows_shown(const struct as_report_request *q, const struct as_profile *p)
@@ -231,8 +239,8 @@ void as_report_flat(const struct as_report_request *q, const struct as_profile *
 	columns(t, q->query.by, false, total_is_news);
 	for (size_t i = 0; i < n; i++) {
 		const struct as_row *row = &p->rows.v[i];
-		bool up = i > 0 && p->rows.v[i - 1].tied_with_next;
-		bool down = i + 1 < n && row->tied_with_next;
+		bool up = i > 0 && p->rows.v[i - 1].tied_with_next && row->self.value > 0;
+		bool down = i + 1 < n && row->tied_with_next && row[1].self.value > 0;
 
 		as_table_row(t);
 		describe(q, row, style, t);
@@ -281,6 +289,12 @@ static void node_name(const struct walk *w, const struct as_node *n, struct as_r
 		as_profile_name(w->p, n->key, ret);
 }
 
+/* Upwards, what a node has beyond its children is where stacks begin: no self time. */
+static bool calls_downwards(const struct as_report_request *q)
+{
+	return q->query.shape == AS_SHAPE_TREE || q->query.shape == AS_SHAPE_CALLEES;
+}
+
 static size_t emit(struct walk *w, const struct branch *b)
 {
 	const struct as_node *n = &w->p->nodes.v[b->node];
@@ -302,7 +316,7 @@ static size_t emit(struct walk *w, const struct branch *b)
 	if (b->parent_row != SIZE_MAX)
 		as_table_value(w->t, C_PARENT, b->parent_row);
 	as_table_share(w->t, C_FIRST, &total);
-	if (w->q->format != AS_REPORT_TEXT || self.value >= 0.0005)
+	if (calls_downwards(w->q) && (w->q->format != AS_REPORT_TEXT || self.value >= 0.0005))
 		as_table_share(w->t, C_SECOND, &self);
 	return at;
 }
@@ -322,11 +336,15 @@ static uint32_t skip_recursion(struct walk *w, const struct branch *b)
 	if (run < SAME_RUN || w->q->format != AS_REPORT_TEXT)
 		return b->node;
 
-	AS_CLEANUP(as_free_autop) char *text = as_xasprintf("… %u more frames of itself", run);
+	struct as_buf text = {0};
 
+	as_buf_adds(&text, "… ");
+	as_fmt_count(&text, run);
+	as_buf_adds(&text, " more frames of itself");
 	as_table_row(w->t);
-	as_table_text(w->t, C_SHOWN, text);
+	as_table_text(w->t, C_SHOWN, text.p);
 	as_table_lead(w->t, C_SHOWN, b->below);
+	as_buf_clear(&text);
 	return at;
 }
 
@@ -369,6 +387,16 @@ static void push_children(struct walk *w, const struct branch *b, uint32_t node,
 	}
 }
 
+/* "all" says nothing above the one function that callers or callees were asked of. */
+static uint32_t first_node(const struct as_report_request *q, const struct as_profile *p)
+{
+	uint32_t child = p->nodes.v[0].first_child;
+
+	if (!q->query.of || child == AS_NONE || p->nodes.v[child].next_sibling != AS_NONE)
+		return 0;
+	return child;
+}
+
 void as_report_tree(const struct as_report_request *q, const struct as_profile *p,
 		    const struct as_style *style, struct as_table *t)
 {
@@ -377,8 +405,10 @@ void as_report_tree(const struct as_report_request *q, const struct as_profile *
 	w.top = q->top ? q->top : q->format == AS_REPORT_TEXT ? TOP_TREE : UINT64_MAX;
 	columns(t, q->query.by, true, true);
 	if (p->nodes.n)
-		as_vec_push(&w.todo,
-			    (struct branch){.parent_row = SIZE_MAX, .lead = "", .below = ""});
+		as_vec_push(&w.todo, (struct branch){.node = first_node(q, p),
+						     .parent_row = SIZE_MAX,
+						     .lead = "",
+						     .below = ""});
 	while (w.todo.n && t->nrows < w.top) {
 		struct branch b = w.todo.v[--w.todo.n];
 		size_t row = emit(&w, &b);

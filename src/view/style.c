@@ -77,12 +77,12 @@ void as_style_share(struct as_buf *out, const struct as_share *s)
 {
 	double half = as_style_half(s), value = s->value * 100;
 
-	if (isnan(half)) {
+	if (isnan(half) || half < 0.00005) {
 		as_buf_addf(out, "%.1f", value);
 	} else if (s->high > 0 && s->low * 100 < 0.05 && s->value < 0.05) {
 		as_buf_addf(out, "≤ %.1f", ceil(s->high * 1000 - 1e-9) / 10);
 	} else {
-		as_buf_addf(out, "%.1f ±%.1f", value, half * 100);
+		as_buf_addf(out, "%.1f ±%.*f", value, half < 0.0005 ? 2 : 1, half * 100);
 	}
 }
 
@@ -120,6 +120,19 @@ static const char *own_file(const struct as_model *m, const struct as_row *row)
 	return below(file, as_model_info(m, "cwd"));
 }
 
+void as_style_path(struct as_buf *out, const struct as_model *m, const char *path)
+{
+	const char *p = below(path, as_model_info(m, "cwd"));
+	const char *registry = strstr(path, "/registry/src/"),
+		   *library = strstr(path, "/library/");
+
+	if (!p && registry) /* then the registry's folder, then the crate */
+		p = strchr(registry + strlen("/registry/src/"), '/');
+	else if (!p && library && strncmp(path, "/rustc/", 7) == 0)
+		p = library;
+	as_buf_adds(out, p ? p + (*p == '/') : path);
+}
+
 bool as_style_is_own(const struct as_model *m, const struct as_row *row)
 {
 	return own_file(m, row) != NULL;
@@ -152,6 +165,18 @@ void as_style_where(struct as_buf *out, const struct as_model *m, const struct a
 	} else if (row->module && *row->module) {
 		as_style_module(out, row->module);
 	}
+}
+
+bool as_style_plain(const char *text)
+{
+	struct as_buf b = {0};
+
+	as_fmt_quoted(&b, text, strlen(text));
+
+	bool plain = strcmp(as_buf_str(&b), text) == 0;
+
+	as_buf_clear(&b);
+	return plain;
 }
 
 void as_style_shell(struct as_buf *out, const char *word)

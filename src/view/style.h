@@ -23,13 +23,17 @@ void as_style_ink(const struct as_style *s, struct as_buf *out, enum as_ink ink)
 /* At most `width` columns; what does not fit is taken from the middle and becomes "…". Control
  * characters are shown as \xNN. */
 void as_style_cut(struct as_buf *out, const char *text, size_t width);
-/* "23.1 ±0.8"; "≤ 0.4" when the interval reaches zero; without "±" where there is no interval.
+/* "23.1 ±0.8"; "0.3 ±0.04" where one digit would hide the interval; "≤ 0.4" when the interval
+ * reaches zero; without "±" where there is no interval.
  */
 void as_style_share(struct as_buf *out, const struct as_share *s);
 /* Half the interval, 0..1; NaN where there is none. */
 double as_style_half(const struct as_share *s);
 /* "libc" of "libc.so.6", "python3" of "python3.11". */
 void as_style_module(struct as_buf *out, const char *name);
+/* A source path without what all of them share: the working directory, cargo's registry,
+ * rustc's build directory. */
+void as_style_path(struct as_buf *out, const struct as_model *m, const char *path);
 /*
  * Where a function comes from, in few letters: file:line for the program's own code (files
  * below the recorded working directory or compiled with relative paths), else its crate, else
@@ -38,7 +42,9 @@ void as_style_module(struct as_buf *out, const char *name);
 void as_style_where(struct as_buf *out, const struct as_model *m, const struct as_row *row);
 /* True for what as_style_where shows as file:line. */
 bool as_style_is_own(const struct as_model *m, const struct as_row *row);
-/* A word for a shell: quoted when it must be. */
+/* True when a terminal can show text as it is: no control characters, no broken UTF-8. */
+bool as_style_plain(const char *text);
+/* A word for a shell: quoted when it must be. For plain text only. */
 void as_style_shell(struct as_buf *out, const char *word);
 
 #endif

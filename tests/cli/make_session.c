@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Sessions for the command-line tests, the same on every run.
+ *
+ *	make-session story FILE		a Rust program on two threads, all well
+ *	make-session trouble FILE	cut stacks, losses, nameless code, notes
+ *	make-session hostile FILE	names that try to break out of terminals, SVG, CSV and
+ *JSON make-session deep FILE		20,000 frames of recursion make-session empty FILE
+ *no samples make-session big FILE N		N samples on many stacks
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/sys.h"
+#include "session/session.h"
+
+#define MS       1000000ull
+#define START_NS 5000000000ull
+#define NONE     UINT64_MAX
+
+struct place { /* a function and the line in it that runs */
+	const char *brief, *full, *crate, *file;
+	uint32_t line;
+	int module;  /* index into modules, -1 unknown */
+	int inlined; /* 1: into the next place of the template */
+};
+
+/* Outermost first; names are indices into a place table, -1 ends. */
+struct template
+{
+	int share; /* of 1000 */
+	int thread;
+	int path[12];
+};
+
+static struct as_session_writer *w;
+static uint64_t nframes, nstacks, nfunctions;
+static uint64_t seed = 88172645463325252ull;
+
+static uint64_t next_random(void)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed;
+}
+
+static uint64_t text(const char *s)
+{
+	return as_session_string(w, s, strlen(s));
+}
+
+static void info(const char *key, const char *value)
+{
+	as_write_info(w, &(struct as_rec_info){.key = AS_STR(key), .value = AS_STR(value)});
+}
+
+enum { EXE, LIBC, KERNEL, NMODULES };
+
+static void begin(const char *path, uint64_t rate, unsigned flags)
+{
+	static const struct as_module_place {
+		const char *path;
+		enum as_module_kind kind;
+	} modules[NMODULES] = {{"/home/u/indexer/target/release/indexer", AS_MODULE_FILE},
+			       {"/usr/lib/x86_64-linux-gnu/libc.so.6", AS_MODULE_FILE},
+			       {"[kernel]", AS_MODULE_KERNEL}};
+	struct as_error err;
+
+	if (as_session_writer_open(path, &w, &err) < 0) {
+		fprintf(stderr, "%s\n", err.msg);
+		exit(1);
+	}
+	info("cwd", "/home/u/indexer");
+	info("engine", "kernel");
+	info("event", "cpu-clock");
+	as_write_arg(w, &(struct as_rec_arg){.text = AS_STR("./target/release/indexer")});
+	as_write_arg(w, &(struct as_rec_arg){.text = AS_STR("corpus/")});
+	as_write_recording(
+		w, &(struct as_rec_recording){
+			   .start_ns = START_NS, .rate_hz = rate, .ncpus = 2, .flags = flags});
+	for (uint64_t i = 0; i < NMODULES; i++)
+		as_write_module(w, &(struct as_rec_module){.id = i,
+							   .kind = modules[i].kind,
+							   .path = text(modules[i].path)});
+	as_write_process(w, &(struct as_rec_process){.id = 0,
+						     .pid = 4242,
+						     .start_ns = START_NS,
+						     .name = text("indexer")});
+	as_write_thread(w, &(struct as_rec_thread){.id = 0,
+						   .tid = 4242,
+						   .start_ns = START_NS,
+						   .name = text("indexer")});
+	as_write_thread(w, &(struct as_rec_thread){.id = 1,
+						   .tid = 4243,
+						   .start_ns = START_NS,
+						   .name = text("worker-1")});
+}
+
+static void end(uint64_t wall_ns, uint64_t cpu_ns, uint64_t samples, int status)
+{
+	struct as_error err;
+
+	as_write_summary(w, &(struct as_rec_summary){.end_ns = START_NS + wall_ns,
+						     .wall_ns = wall_ns,
+						     .user_ns = cpu_ns,
+						     .exit = (uint64_t)status,
+						     .recorder_cpu_ns = wall_ns / 170,
+						     .samples = samples});
+	if (as_session_writer_finish(w, &err) < 0) {
+		fprintf(stderr, "%s\n", err.msg);
+		exit(1);
+	}
+	as_session_writer_close(w);
+}
+
+static uint64_t function(const struct place *p)
+{
+	as_write_function(
+		w, &(struct as_rec_function){.id = nfunctions,
+					     .module = (uint64_t)(p->module + 1),
+					     .linkage = text(p->full ? p->full : p->brief),
+					     .full = text(p->full ? p->full : p->brief),
+					     .brief = text(p->brief),
+					     .crate = text(p->crate),
+					     .file = text(p->file),
+					     .line = p->line});
+	return nfunctions++;
+}
+
+static uint64_t frame(const struct place *p, const uint64_t *functions,
+		      const struct place *table, const struct place *inlined)
+{
+	uint64_t chain[8], n = 0;
+
+	as_write_frame(
+		w, &(struct as_rec_frame){.id = nframes,
+					  .module = (uint64_t)(p->module + 1),
+					  .addr = 0x1000 + nframes * 16,
+					  .flags = p->module == KERNEL ? AS_FRAME_KERNEL : 0});
+	if (inlined) {
+		chain[n++] = functions[inlined - table];
+		chain[n++] = text(inlined->file);
+		chain[n++] = inlined->line + 3;
+		chain[n++] = 5 | 1ull << 32;
+	}
+	chain[n++] = functions[p - table];
+	chain[n++] = text(p->file);
+	chain[n++] = p->line + 7;
+	chain[n++] = 9;
+	if (p->module >= 0)
+		as_write_symbol(w,
+				&(struct as_rec_symbol){.frame = nframes, .chain = {chain, n}});
+	return nframes++;
+}
+
+static uint64_t stack(uint64_t parent, uint64_t f)
+{
+	as_write_stack(w,
+		       &(struct as_rec_stack){.id = nstacks, .parent = parent + 1, .frame = f});
+	return nstacks++;
+}
+
+static uint64_t stack_of(const struct template *t, const struct place *table,
+			 const uint64_t *functions)
+{
+	uint64_t at = NONE;
+
+	for (int i = 0; t->path[i] >= 0; i++) {
+		const struct place *p = &table[t->path[i]];
+		const struct place *inner = t->path[i + 1] >= 0 ? &table[t->path[i + 1]] : NULL;
+
+		if (inner && inner->inlined) {
+			at = stack(at, frame(p, functions, table, inner));
+			i++;
+		} else {
+			at = stack(at, frame(p, functions, table, NULL));
+		}
+	}
+	return at;
+}
+
+static void sample(uint64_t time_ns, uint64_t thread, uint64_t leaf, uint64_t end, bool kernel)
+{
+	as_write_sample(w,
+			&(struct as_rec_sample){.time_rel = time_ns,
+						.thread = thread,
+						.cpu = thread,
+						.stack = leaf + 1,
+						.weight = 1003009,
+						.end = end | (kernel ? AS_SAMPLE_KERNEL : 0)});
+}
+
+/* ---- story ---- */
+
+static const struct place story_places[] = {
+	{"_start", NULL, "", "", 0, EXE, 0},
+	{"main", NULL, "", "", 0, EXE, 0},
+	{"indexer::main", NULL, "indexer", "/home/u/indexer/src/main.rs", 12, EXE, 0},
+	{"indexer::tokenize", NULL, "indexer", "/home/u/indexer/src/tokenize.rs", 81, EXE, 0},
+	{"memchr::memmem::find", "memchr::memmem::find::<&str, alloc::string::String>",
+	 "memchr",
+	 "/home/u/.cargo/registry/src/index.crates.io-6f17d22bba15001f/memchr-2.7.1/src/memmem/"
+	 "mod.rs",
+	 300, EXE, 0},
+	{"__memmove_avx512_unaligned_erms", NULL, "", "", 0, LIBC, 0},
+	{"<HashMap<K,V,S>>::insert",
+	 "<std::collections::hash::map::HashMap<alloc::string::String, u32>>::insert", "std",
+	 "/rustc/abc/library/std/src/collections/hash/map.rs", 1200, EXE, 0},
+	{"RawVec<T,A>::grow_one", "alloc::raw_vec::RawVec<u8, alloc::alloc::Global>::grow_one",
+	 "alloc", "/rustc/abc/library/alloc/src/raw_vec.rs", 330, EXE, 0},
+	{"malloc", NULL, "", "", 0, LIBC, 0},
+	{"_int_malloc", NULL, "", "", 0, LIBC, 0},
+	{"indexer::index::Index::add", NULL, "indexer", "/home/u/indexer/src/index.rs", 40, EXE,
+	 0},
+	{"<core::iter::adapters::map::Map<I,F> as "
+	 "core::iter::traits::iterator::Iterator>::fold",
+	 "<core::iter::adapters::map::Map<core::str::iter::Chars, "
+	 "indexer::tokenize::{closure#0}> as "
+	 "core::iter::traits::iterator::Iterator>::fold",
+	 "core", "/rustc/abc/library/core/src/iter/adapters/map.rs", 124, EXE, 1},
+	{"std::thread::Builder::spawn_unchecked_", NULL, "std",
+	 "/rustc/abc/library/std/src/thread/mod.rs", 500, EXE, 0},
+	{"start_thread", NULL, "", "", 0, LIBC, 0},
+	{"entry_SYSCALL_64", NULL, "", "", 0, KERNEL, 0},
+	{"copy_page_range", NULL, "", "", 0, KERNEL, 0},
+};
+enum {
+	P_START,
+	P_CMAIN,
+	P_MAIN,
+	P_TOKENIZE,
+	P_FIND,
+	P_MEMMOVE,
+	P_INSERT,
+	P_GROW,
+	P_MALLOC,
+	P_INT_MALLOC,
+	P_ADD,
+	P_FOLD,
+	P_SPAWN,
+	P_THREAD,
+	P_SYSCALL,
+	P_COPY,
+};
+
+static const struct template story[] = {
+	{146, 0, {P_START, P_CMAIN, P_MAIN, P_TOKENIZE, -1}},
+	{160, 0, {P_START, P_CMAIN, P_MAIN, P_TOKENIZE, P_FIND, -1}},
+	{71, 1, {P_THREAD, P_SPAWN, P_TOKENIZE, P_FIND, -1}},
+	{60, 0, {P_START, P_CMAIN, P_MAIN, P_TOKENIZE, P_FOLD, -1}},
+	{98, 0, {P_START, P_CMAIN, P_MAIN, P_ADD, P_GROW, P_MEMMOVE, -1}},
+	{70, 1, {P_THREAD, P_SPAWN, P_ADD, P_INSERT, -1}},
+	{66, 0, {P_START, P_CMAIN, P_MAIN, P_ADD, P_GROW, -1}},
+	{64, 1, {P_THREAD, P_SPAWN, P_ADD, P_INSERT, P_GROW, P_MALLOC, P_INT_MALLOC, -1}},
+	{50, 0, {P_START, P_CMAIN, P_MAIN, P_ADD, P_GROW, P_MALLOC, -1}},
+	{90, 0, {P_START, P_CMAIN, P_MAIN, P_ADD, -1}},
+	{85, 1, {P_THREAD, P_SPAWN, P_TOKENIZE, -1}},
+	{30, 1, {P_THREAD, P_SPAWN, P_ADD, P_GROW, P_SYSCALL, P_COPY, -1}},
+	{10, 0, {P_START, P_CMAIN, P_MAIN, -1}},
+};
+
+static void make_story(const char *path, bool trouble)
+{
+	enum { SAMPLES = 6000, WALL_MS = 4100 };
+	uint64_t functions[AS_ARRAY_LEN(story_places)], leaves[AS_ARRAY_LEN(story)];
+
+	begin(path, 997, 2);
+	for (size_t i = 0; i < AS_ARRAY_LEN(story_places); i++)
+		functions[i] = function(&story_places[i]);
+	for (size_t i = 0; i < AS_ARRAY_LEN(story); i++)
+		leaves[i] = stack_of(&story[i], story_places, functions);
+	for (uint64_t i = 0; i < SAMPLES; i++) {
+		int r = (int)(next_random() % 1000);
+		uint64_t end_reason = AS_END_ROOT;
+		size_t k = 0;
+
+		while (k + 1 < AS_ARRAY_LEN(story) && r >= story[k].share)
+			r -= story[k++].share;
+		if (trouble && next_random() % 100 < 38)
+			end_reason = AS_END_SHORT;
+		else if (trouble && next_random() % 100 < 3)
+			end_reason = AS_END_NOCFI;
+		else if (next_random() % 1000 < 2)
+			end_reason = AS_END_ROOT | AS_SAMPLE_REPAIRED;
+		sample(START_NS + i * WALL_MS * MS / SAMPLES, (uint64_t)story[k].thread,
+		       leaves[k], end_reason, story[k].path[4] == P_SYSCALL);
+	}
+	if (trouble) {
+		as_write_lost(w, &(struct as_rec_lost){.time_rel = START_NS + MS,
+						       .source = AS_LOSS_KERNEL,
+						       .count = 1250});
+		as_write_note(
+			w,
+			&(struct as_rec_note){
+				.level = 2,
+				.about = text("/usr/lib/libplugin.so"),
+				.text = AS_STR(
+					"the debug file is of another build and was refused"),
+				.remedy = AS_STR(
+					"apt-get install --reinstall libplugin-dbgsym")});
+		as_write_note(
+			w, &(struct as_rec_note){
+				   .level = 1,
+				   .about = text("indexer"),
+				   .text = AS_STR(
+					   "no line tables: functions yes, lines and inlined "
+					   "functions no"),
+				   .remedy = AS_STR("Cargo.toml: [profile.release] debug = "
+						    "\"line-tables-only\"")});
+	}
+	end(WALL_MS * MS, SAMPLES * 1003009ull, SAMPLES, 0);
+}
+
+/* ---- the others ---- */
+
+static void make_hostile(const char *path)
+{
+	static const struct place bad[] = {
+		{"<script>alert(1)</script>", NULL, "a\"b", "x\ny.rs", 1, EXE, 0},
+		{"]]>&amp;<!-- -->", NULL, "</svg>", "'; rm -rf", 2, EXE, 0},
+		{"\033[31mred\007\001\177", NULL, "crate\twith\ttabs", "", 3, EXE, 0},
+		{"a,b;c \"quoted\"\r\nnew line", NULL, "=cmd|' /C calc'!A0", "", 4, EXE, 0},
+		{"\xff\xfe\xc0\x80 broken utf-8", NULL, "", "", 5, LIBC, 0},
+		{"\xef\xbf\xbe non-character \xed\xa0\x80 surrogate", NULL, "日本語", "", 6,
+		 EXE, 0},
+		{"$(reboot) `id` 'x'", NULL, "", "", 7, EXE, 0},
+		{"", NULL, "", "", 0, EXE, 0},
+	};
+	uint64_t functions[AS_ARRAY_LEN(bad)], at = NONE;
+
+	begin(path, 997, 0);
+	for (size_t i = 0; i < AS_ARRAY_LEN(bad); i++) {
+		functions[i] = function(&bad[i]);
+		at = stack(at, frame(&bad[i], functions, bad, NULL));
+		for (uint64_t k = 0; k < 60; k++)
+			sample(START_NS + (i * 60 + k) * MS, 0, at, AS_END_ROOT, false);
+	}
+	end(480 * MS, 480 * MS, 480, 9);
+}
+
+static void make_deep(const char *path)
+{
+	static const struct place p[] = {{"main", NULL, "", "deep.c", 30, EXE, 0},
+					 {"deep", NULL, "", "deep.c", 3, EXE, 0},
+					 {"leaf", NULL, "", "deep.c", 1, EXE, 0}};
+	uint64_t functions[3], at, frame_deep;
+
+	begin(path, 997, 0);
+	for (size_t i = 0; i < 3; i++)
+		functions[i] = function(&p[i]);
+	at = stack(NONE, frame(&p[0], functions, p, NULL));
+	frame_deep = frame(&p[1], functions, p, NULL);
+	for (uint64_t i = 0; i < 20000; i++) {
+		at = stack(at, frame_deep);
+		if (i % 100 == 99)
+			sample(START_NS + i * 100000, 0, at, AS_END_ROOT, false);
+	}
+	at = stack(at, frame(&p[2], functions, p, NULL));
+	for (uint64_t i = 0; i < 800; i++)
+		sample(START_NS + 2000 * MS + i * MS, 0, at, AS_END_ROOT, false);
+	end(2800 * MS, 1003 * MS, 1000, 0);
+}
+
+static void make_empty(const char *path)
+{
+	begin(path, 997, 2);
+	end(2 * MS, MS, 0, 0);
+}
+
+static void make_big(const char *path, uint64_t samples)
+{
+	enum { FUNCTIONS = 3000, STACKS = 40000, DEPTH = 40 };
+	static uint64_t frames[FUNCTIONS], leaves[STACKS];
+
+	begin(path, 997, 0);
+	for (uint64_t i = 0; i < FUNCTIONS; i++) {
+		char name[64], file[32];
+		struct place p = {name, NULL, "", file, (uint32_t)i + 1, i % 7 == 0, 0};
+		uint64_t fn;
+
+		snprintf(name, sizeof name, "module_%u::function_%u", (unsigned)(i % 50),
+			 (unsigned)i);
+		snprintf(file, sizeof file, "src/file_%u.rs", (unsigned)(i % 50));
+		fn = function(&p);
+		frames[i] = frame(&p, &fn, &p, NULL);
+	}
+	for (uint64_t i = 0; i < STACKS; i++) {
+		uint64_t from = i ? leaves[next_random() % AS_MIN(i, 2000u)] : NONE;
+		uint64_t at = next_random() % 4 && i ? from : NONE;
+
+		for (unsigned d = 0; d < 1 + next_random() % DEPTH / (at == NONE ? 1 : 8); d++)
+			at = stack(at, frames[next_random() % FUNCTIONS]);
+		leaves[i] = at;
+	}
+	for (uint64_t i = 0; i < samples; i++) {
+		uint64_t r = next_random() % STACKS, s = next_random() % 2 ? r % 200 : r;
+
+		sample(START_NS + i * 500000, i % 2, leaves[s], AS_END_ROOT, false);
+		if (i % 1000 == 0)
+			as_session_writer_tick(w, START_NS + i * 500000);
+	}
+	end(samples * 500000, samples * 1003009, samples, 0);
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t n = 0;
+
+	if (argc < 3 || (argc > 3 && !as_parse_u64(argv[3], &n)))
+		return 2;
+	if (strcmp(argv[1], "story") == 0)
+		make_story(argv[2], false);
+	else if (strcmp(argv[1], "trouble") == 0)
+		make_story(argv[2], true);
+	else if (strcmp(argv[1], "hostile") == 0)
+		make_hostile(argv[2]);
+	else if (strcmp(argv[1], "deep") == 0)
+		make_deep(argv[2]);
+	else if (strcmp(argv[1], "empty") == 0)
+		make_empty(argv[2]);
+	else if (strcmp(argv[1], "big") == 0)
+		make_big(argv[2], n);
+	else
+		return 2;
+	return 0;
+}
