@@ -220,27 +220,6 @@ static int limit_time(struct as_build *b, struct as_error *err)
 
 /* ---- stacks ---- */
 
-const struct as_m_place *as_filter_places(const struct as_build *b, const struct as_m_frame *f,
-					  uint32_t *ret_n)
-{
-	const struct as_m_place *p = &b->m->places.v[f->chain];
-
-	*ret_n = f->nchain;
-	if (b->q->no_kernel && (f->flags & AS_FRAME_KERNEL)) {
-		*ret_n = 0;
-	} else if (b->q->no_inline) {
-		p += f->nchain - 1;
-		*ret_n = 1;
-	}
-	return p;
-}
-
-bool as_filter_hides(const struct as_build *b, const struct as_m_frame *f,
-		     const struct as_m_place *p)
-{
-	return b->functions[p->function] & AS_MATCH_HIDE;
-}
-
 struct frame_facts {
 	uint8_t match; /* of all its places */
 	bool seen;     /* a place of it is not hidden */
@@ -254,7 +233,7 @@ static struct frame_facts look_at(const struct as_build *b, const struct as_m_fr
 
 	for (uint32_t i = 0; i < n; i++) {
 		r.match |= b->functions[p[i].function];
-		r.seen |= !as_filter_hides(b, f, &p[i]);
+		r.seen |= !as_filter_hides(b, &p[i]);
 	}
 	return r;
 }

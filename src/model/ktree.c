@@ -3,28 +3,58 @@
 #include <stdlib.h>
 #include "model/profile_priv.h"
 
-void as_ktree_init(struct as_ktree *t)
+void as_ktree_init(struct as_ktree *t, size_t expected)
 {
-	*t = (struct as_ktree){0};
+	*t = (struct as_ktree){.nslots = 1024};
+	while (t->nslots < 2 * expected)
+		t->nslots *= 2;
+	t->slot = as_xcalloc(t->nslots, sizeof *t->slot);
 	as_vec_push(&t->nodes, (struct as_knode){.parent = AS_NONE, .key = AS_NONE});
 }
 
 void as_ktree_clear(struct as_ktree *t)
 {
 	as_vec_clear(&t->nodes);
-	as_map64_clear(&t->child);
+	free(t->slot);
+}
+
+static uint64_t hash(uint32_t parent, uint32_t key)
+{
+	return as_mix64((uint64_t)parent << 32 | key);
+}
+
+static void grow(struct as_ktree *t)
+{
+	free(t->slot);
+	t->nslots *= 2;
+	t->slot = as_xcalloc(t->nslots, sizeof *t->slot);
+	for (uint32_t i = 1; i < t->nodes.n; i++) {
+		uint64_t h = hash(t->nodes.v[i].parent, t->nodes.v[i].key);
+		size_t at = h & (t->nslots - 1);
+
+		while (t->slot[at])
+			at = (at + 1) & (t->nslots - 1);
+		t->slot[at] = h >> 32 << 32 | (i + 1);
+	}
 }
 
 uint32_t as_ktree_child(struct as_ktree *t, uint32_t parent, uint32_t key)
 {
-	bool fresh;
-	uint64_t *id = as_map64_put(&t->child, (uint64_t)parent << 32 | key, &fresh);
+	uint64_t h = hash(parent, key);
+	size_t at;
 
-	if (fresh) {
-		*id = t->nodes.n;
-		as_vec_push(&t->nodes, (struct as_knode){.parent = parent, .key = key});
+	if (2 * t->nodes.n >= t->nslots)
+		grow(t);
+	for (at = h & (t->nslots - 1); t->slot[at]; at = (at + 1) & (t->nslots - 1)) {
+		uint32_t node = (uint32_t)t->slot[at] - 1;
+
+		if (t->slot[at] >> 32 == h >> 32 && t->nodes.v[node].parent == parent &&
+		    t->nodes.v[node].key == key)
+			return node;
 	}
-	return (uint32_t)*id;
+	as_vec_push(&t->nodes, (struct as_knode){.parent = parent, .key = key});
+	t->slot[at] = h >> 32 << 32 | (uint32_t)t->nodes.n;
+	return (uint32_t)t->nodes.n - 1;
 }
 
 void as_ktree_sum(struct as_ktree *t)
@@ -86,7 +116,7 @@ static uint32_t add_frame(struct as_build *b, uint32_t node, const struct as_m_f
 	while (n-- > 0) {
 		uint32_t key;
 
-		if (as_filter_hides(b, f, &places[n]))
+		if (as_filter_hides(b, &places[n]))
 			continue;
 		key = as_key_of(b, f, &places[n]);
 		if (as_by_joins(b->q->by) && b->tree.nodes.v[node].key == key)

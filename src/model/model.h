@@ -163,6 +163,7 @@ struct as_query {
 	uint64_t from_ns, to_ns;       /* relative to the start; 0, 0: all */
 	bool no_inline;		       /* frames show their physical function only */
 	bool no_kernel;
+	bool nodes_only;	       /* TREE, INVERTED: leave rows empty, which saves most of the time */
 	double min_share;	       /* trees: smaller nodes are folded into their parent's rest */
 };
 

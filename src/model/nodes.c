@@ -86,9 +86,11 @@ static void add_intervals(struct as_build *b, const struct as_shaped *s, const u
 		as_vec_push(&nodes, index[i]);
 	}
 	rows = as_xcalloc(nodes.n + 1, sizeof *rows);
-	as_pass_run(b,
-		    &(struct as_pass){
-			    .tree = s->tree, .leaf = s->leaf, .total_row = row, .rows = rows});
+	as_pass_run(b, &(struct as_pass){.tree = s->tree,
+					 .leaf = s->leaf,
+					 .total_row = row,
+					 .rows = rows,
+					 .nrows = nodes.n});
 	for (size_t i = 0; i < nodes.n; i++) {
 		struct as_share_estimate e;
 

@@ -41,14 +41,14 @@ static void make(struct as_build *b)
 	enum as_shape shape = b->q->shape;
 	struct as_shaped s;
 
-	as_ktree_init(&b->tree);
+	as_ktree_init(&b->tree, b->m->stacks.n);
 	b->node_of_stack = as_xreallocarray(NULL, b->m->stacks.n + 1, sizeof *b->node_of_stack);
 	memset(b->node_of_stack, 0xff, (b->m->stacks.n + 1) * sizeof *b->node_of_stack);
 	as_scan_samples(b);
 	as_shape_make(b, &s);
 	if (shape == AS_SHAPE_CALLERS || shape == AS_SHAPE_CALLEES)
 		as_rows_next_to(b, &s);
-	else
+	else if (!b->q->nodes_only || shape == AS_SHAPE_FLAT)
 		as_rows_make(b);
 	if (shape != AS_SHAPE_FLAT)
 		as_nodes_make(b, &s);

@@ -30,9 +30,10 @@ struct as_knode {
 };
 struct as_ktree {
 	AS_VEC(struct as_knode) nodes;
-	struct as_map64 child; /* parent << 32 | key -> node */
+	uint64_t *slot; /* (parent, key) -> node: hash's high half << 32 | node + 1; 0 empty */
+	size_t nslots;  /* a power of two, more than twice the nodes */
 };
-void as_ktree_init(struct as_ktree *t);
+void as_ktree_init(struct as_ktree *t, size_t expected_nodes); /* only a hint */
 void as_ktree_clear(struct as_ktree *t);
 uint32_t as_ktree_child(struct as_ktree *t, uint32_t parent, uint32_t key);
 /* Self figures of all nodes -> totals. */
@@ -78,11 +79,27 @@ struct as_build {
 #define AS_OUT (AS_NONE - 1)
 
 int as_filter_make(struct as_build *b, struct as_error *err);
-bool as_filter_hides(const struct as_build *b, const struct as_m_frame *f,
-		     const struct as_m_place *p);
+static inline bool as_filter_hides(const struct as_build *b, const struct as_m_place *p)
+{
+	return b->functions[p->function] & AS_MATCH_HIDE;
+}
+
 /* The places of f that count, innermost first. */
-const struct as_m_place *as_filter_places(const struct as_build *b, const struct as_m_frame *f,
-					  uint32_t *ret_n);
+static inline const struct as_m_place *as_filter_places(const struct as_build *b,
+							const struct as_m_frame *f,
+							uint32_t *ret_n)
+{
+	const struct as_m_place *p = &b->m->places.v[f->chain];
+
+	*ret_n = f->nchain;
+	if (b->q->no_kernel && (f->flags & AS_FRAME_KERNEL)) {
+		*ret_n = 0;
+	} else if (b->q->no_inline) {
+		p += f->nchain - 1;
+		*ret_n = 1;
+	}
+	return p;
+}
 
 uint32_t as_key_of(struct as_build *b, const struct as_m_frame *f, const struct as_m_place *p);
 uint32_t as_key_of_marker(struct as_build *b, uint32_t function);
@@ -107,11 +124,13 @@ void as_shape_clear(struct as_shaped *s);
 
 void as_scan_samples(struct as_build *b);
 /* Rows of shares over the nodes of a tree: total_row[node], self_row[node] index rows or are
- * AS_NONE; self_row may be NULL. leaf as in struct as_shaped. */
+ * AS_NONE; self_row may be NULL. leaf as in struct as_shaped. The rows' n_samples counts
+ * blocks. */
 struct as_pass {
 	const struct as_ktree *tree;
 	const uint32_t *leaf, *self_row, *total_row;
 	struct as_share_row *rows;
+	size_t nrows;
 };
 void as_pass_run(const struct as_build *b, const struct as_pass *p);
 

@@ -12,13 +12,20 @@ struct drafts {
 	AS_VEC(struct draft) v;
 	AS_VEC(uint32_t) keys;
 	uint32_t *row_of_key;
-	struct as_share_row *shares; /* 2 per row: self, total */
+	/* Per row its total, then (at + keys.n) its self. */
+	struct as_share_row *shares;
+	uint64_t *samples;
+	struct as_share_estimate none; /* of a row without samples */
 };
 
-static void share_of(const struct as_share_row *r, const struct as_share_estimate *e,
-		     struct as_share *ret)
+/* Many rows have no self samples, and all of those have one interval. */
+static void share_of(const struct as_build *b, const struct drafts *d, size_t at,
+		     struct as_share_estimate *e, struct as_share *ret)
 {
-	*ret = (struct as_share){e->share, e->lo, e->hi, e->deff, r->n_samples};
+	*e = d->none;
+	if (d->samples[at])
+		as_share_interval(&d->shares[at], &b->blocks, e);
+	*ret = (struct as_share){e->share, e->lo, e->hi, e->deff, d->samples[at]};
 }
 
 static int by_rank(const void *pa, const void *pb, bool by_total)
@@ -64,27 +71,26 @@ static void drafts_init(struct drafts *d, size_t nkeys)
 }
 
 /* A marker is a place in a tree; as a row it is only shown where it holds samples itself. */
-static bool is_wanted(const struct as_build *b, uint32_t key, const struct as_share_row *self)
+static bool is_wanted(const struct as_build *b, uint32_t key, uint64_t self_samples)
 {
-	return self->n_samples || !as_key_is_marker(b->p, key);
+	return self_samples || !as_key_is_marker(b->p, key);
 }
 
 static void publish(struct as_build *b, struct drafts *d, bool total)
 {
 	struct as_profile *p = &b->p->pub;
 
+	as_share_interval(&(struct as_share_row){0}, &b->blocks, &d->none);
 	for (size_t i = 0; i < d->keys.n; i++) {
-		struct as_share_row *self = &d->shares[2 * i], *sum = self + 1;
+		size_t self = i + d->keys.n;
 		struct draft f = {0};
 		struct as_share_estimate es, et;
 
-		if (!is_wanted(b, d->keys.v[i], self))
+		if (!is_wanted(b, d->keys.v[i], d->samples[self]))
 			continue;
 		as_profile_name(p, d->keys.v[i], &f.row);
-		as_share_interval(self, &b->blocks, &es);
-		as_share_interval(sum, &b->blocks, &et);
-		share_of(self, &es, &f.row.self);
-		share_of(sum, &et, &f.row.total);
+		share_of(b, d, self, &es, &f.row.self);
+		share_of(b, d, i, &et, &f.row.total);
 		f.rank = total ? et : es;
 		as_vec_push(&d->v, f);
 	}
@@ -106,6 +112,30 @@ static void drafts_clear(struct drafts *d)
 	as_vec_clear(&d->keys);
 	free(d->row_of_key);
 	free(d->shares);
+	free(d->samples);
+}
+
+/* The rows are numbered; room for their figures. */
+static void make_room(struct drafts *d)
+{
+	d->shares = as_xcalloc(2 * d->keys.n + 1, sizeof *d->shares);
+	d->samples = as_xcalloc(2 * d->keys.n + 1, sizeof *d->samples);
+}
+
+/* Per node the row of its key, or AS_NONE for the root and for nodes that are not rows. */
+static uint32_t *number_rows(const struct as_build *b, const struct as_ktree *t,
+			     struct drafts *d)
+{
+	uint32_t *row = as_xreallocarray(NULL, t->nodes.n, sizeof *row);
+	bool threads_only = as_by_groups(b->q->by);
+
+	row[0] = AS_NONE;
+	for (size_t i = 1; i < t->nodes.n; i++) {
+		uint32_t key = t->nodes.v[i].key;
+
+		row[i] = threads_only && key >= b->p->nplain ? AS_NONE : row_for(d, key);
+	}
+	return row;
 }
 
 void as_rows_make(struct as_build *b)
@@ -113,27 +143,30 @@ void as_rows_make(struct as_build *b)
 	const struct as_ktree *t = &b->tree;
 	size_t n = t->nodes.n, nkeys = as_key_count(b->p);
 	AS_CLEANUP(as_free_autop) uint8_t *outermost = as_xcalloc(n, 1);
-	AS_CLEANUP(as_free_autop) uint32_t *self = as_xreallocarray(NULL, n, sizeof *self);
-	AS_CLEANUP(as_free_autop) uint32_t *total = as_xreallocarray(NULL, n, sizeof *total);
-	bool threads_only = as_by_groups(b->q->by);
+	AS_CLEANUP(as_free_autop) uint32_t *self = NULL, *total = NULL;
 	struct drafts d;
 
 	as_ktree_outermost(t, nkeys, outermost);
 	drafts_init(&d, nkeys);
-	self[0] = total[0] = AS_NONE;
-	for (uint32_t i = 1; i < n; i++) {
-		uint32_t key = t->nodes.v[i].key;
-
-		self[i] = total[i] = AS_NONE;
-		if (threads_only && key >= b->p->nplain)
+	total = number_rows(b, t, &d);
+	make_room(&d);
+	self = as_xreallocarray(NULL, n, sizeof *self);
+	for (size_t i = 0; i < n; i++) {
+		self[i] = AS_NONE;
+		if (total[i] == AS_NONE)
 			continue;
-		self[i] = 2 * row_for(&d, key);
-		total[i] = outermost[i] ? self[i] + 1 : AS_NONE;
+		self[i] = total[i] + (uint32_t)d.keys.n;
+		d.samples[self[i]] += t->nodes.v[i].self_samples;
+		if (outermost[i])
+			d.samples[total[i]] += t->nodes.v[i].samples;
+		else
+			total[i] = AS_NONE;
 	}
-	d.shares = as_xcalloc(2 * d.keys.n + 1, sizeof *d.shares);
-	as_pass_run(b,
-		    &(struct as_pass){
-			    .tree = t, .self_row = self, .total_row = total, .rows = d.shares});
+	as_pass_run(b, &(struct as_pass){.tree = t,
+					 .self_row = self,
+					 .total_row = total,
+					 .rows = d.shares,
+					 .nrows = 2 * d.keys.n});
 	publish(b, &d, b->q->shape == AS_SHAPE_TREE);
 	drafts_clear(&d);
 }
@@ -141,22 +174,27 @@ void as_rows_make(struct as_build *b)
 void as_rows_next_to(struct as_build *b, const struct as_shaped *s)
 {
 	const struct as_ktree *t = s->tree;
-	size_t n = t->nodes.n, nkeys = as_key_count(b->p);
-	AS_CLEANUP(as_free_autop) uint32_t *total = as_xreallocarray(NULL, n, sizeof *total);
+	AS_CLEANUP(as_free_autop) uint32_t *total = NULL;
 	struct drafts d;
 
-	drafts_init(&d, nkeys);
-	for (uint32_t i = 0; i < n; i++) {
+	drafts_init(&d, as_key_count(b->p));
+	total = as_xreallocarray(NULL, t->nodes.n, sizeof *total);
+	for (uint32_t i = 0; i < t->nodes.n; i++) {
 		uint32_t up = t->nodes.v[i].parent;
+		bool next_to = i && up && t->nodes.v[up].parent == 0;
 
-		total[i] = AS_NONE;
-		if (i && up && t->nodes.v[up].parent == 0)
-			total[i] = 2 * row_for(&d, t->nodes.v[i].key) + 1;
+		total[i] = next_to ? row_for(&d, t->nodes.v[i].key) : AS_NONE;
 	}
-	d.shares = as_xcalloc(2 * d.keys.n + 1, sizeof *d.shares);
-	as_pass_run(b,
-		    &(struct as_pass){
-			    .tree = t, .leaf = s->leaf, .total_row = total, .rows = d.shares});
+	make_room(&d);
+	for (size_t i = 0; i < t->nodes.n; i++) {
+		if (total[i] != AS_NONE)
+			d.samples[total[i]] += t->nodes.v[i].samples;
+	}
+	as_pass_run(b, &(struct as_pass){.tree = t,
+					 .leaf = s->leaf,
+					 .total_row = total,
+					 .rows = d.shares,
+					 .nrows = d.keys.n});
 	publish(b, &d, true);
 	drafts_clear(&d);
 }

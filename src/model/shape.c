@@ -166,7 +166,7 @@ void as_shape_make(struct as_build *b, struct as_shaped *ret)
 	*ret = (struct as_shaped){.tree = &b->tree};
 	if (b->q->shape == AS_SHAPE_TREE || b->q->shape == AS_SHAPE_FLAT)
 		return;
-	as_ktree_init(&ret->own);
+	as_ktree_init(&ret->own, 0);
 	ret->tree = &ret->own;
 	ret->leaf = as_xreallocarray(NULL, b->tree.nodes.n, sizeof *ret->leaf);
 	for (size_t i = 0; i < b->tree.nodes.n; i++)

@@ -61,6 +61,7 @@ void as_blocks_finish(struct as_blocks *b)
 			b->sum_dw2 += d * d;
 		}
 	}
+	b->quantile = as_student_quantile(0.5 + AS_CONFIDENCE / 2, 2 * (double)b->n_blocks / 3);
 }
 
 /* The row changes by dx from block to block + 1. */
@@ -153,7 +154,7 @@ void as_share_interval(const struct as_share_row *row, const struct as_blocks *b
 
 		ret->deff = AS_MAX(1.0, near / independent);
 		ret->drift = near > 0 ? between / near : 1;
-		ret->quantile = as_student_quantile(0.5 + AS_CONFIDENCE / 2, 2 * n / 3);
+		ret->quantile = b->quantile;
 	}
 	ret->n_eff = n_kish / ret->deff;
 
