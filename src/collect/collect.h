@@ -78,6 +78,7 @@ struct as_raw_sample {
 	bool repaired, kernel;
 	const struct as_raw_frame *frames; /* leaf first: kernel frames, then user frames */
 	size_t nframes;
+	uint32_t callers; /* what called the last frame: 0 nothing, or as_recorder_callers' */
 };
 
 /* ---- the recorder ---- */
@@ -86,6 +87,10 @@ struct as_recorder;
 struct as_recorder *as_recorder_new(struct as_session_writer *w, struct as_image *im);
 void as_recorder_free(struct as_recorder *r);
 void as_recorder_sample(struct as_recorder *r, const struct as_raw_sample *s);
+/* For callers that many samples share: interns frames (leaf first) once; ret[i] stands for
+ * frames[i] and everything that called it. */
+void as_recorder_callers(struct as_recorder *r, const struct as_raw_frame *frames, size_t n,
+			 uint32_t *ret);
 void as_recorder_lost(struct as_recorder *r, uint64_t time_ns, uint32_t cpu,
 		      enum as_loss source, uint64_t n);
 /* Per CPU counts since the last call; written as TICK records once a second. */

@@ -217,7 +217,7 @@ static int open_parts(struct as_kernel *k, struct as_error *err)
 	if (r < 0)
 		return r;
 	as_kmaps_init(&k->maps, &k->bpf, k->env.image);
-	as_krepair_init(&k->repair, k->env.image, o->max_depth ? o->max_depth : 65536);
+	as_krepair_init(&k->repair, &k->env);
 	k->tick = as_xcalloc((size_t)k->bpf.ncpus, sizeof(*k->tick));
 	k->delivered = as_xcalloc((size_t)k->bpf.ncpus, sizeof(*k->delivered));
 	k->rejected = as_xcalloc((size_t)k->bpf.ncpus, sizeof(*k->rejected));
@@ -259,6 +259,9 @@ static int open_engine(const struct as_engine_env *env, void **ret, struct as_er
 
 	k->env = *env;
 	k->options = *env->options;
+	k->env.options = &k->options;
+	if (!k->options.max_depth)
+		k->options.max_depth = 65536;
 	k->side.epoll_fd = -1;
 	k->now_ns = k->tick_ns = as_now_ns();
 	int r = open_parts(k, err);

@@ -172,6 +172,7 @@ uint32_t *as_kcpus_online(size_t *ret_n);
 
 struct as_krepair {
 	struct as_image *im;
+	struct as_recorder *recorder;
 	uint64_t budget_ns, refilled_ns; /* what may still be spent */
 	struct as_map64 memo;            /* tid -> struct as_kmemo * */
 	struct as_uframe *frame;         /* max of them */
@@ -190,8 +191,9 @@ struct as_kstack { /* a sample's user part while it is completed */
 	bool repaired;
 	struct as_raw_frame *frame; /* user frames, leaf first */
 	size_t n;
+	uint32_t callers; /* of the last frame, as in struct as_raw_sample */
 };
-void as_krepair_init(struct as_krepair *r, struct as_image *im, size_t max_depth);
+void as_krepair_init(struct as_krepair *r, const struct as_engine_env *env);
 /* Continues s in target memory as it is now; replaces s->frame by a longer list when that
  * worked. */
 bool as_krepair_try(struct as_krepair *r, struct as_kstack *s, uint64_t now_ns);

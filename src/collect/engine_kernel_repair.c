@@ -16,7 +16,7 @@
  * still hold their return addresses, the rest is taken from there. So 20,000 frames cost one
  * walk and then a few reads.
  *
- * Time spent is limited to BUDGET_PERMILLE of the time passed, with BURST_NS at hand.
+ * CPU time spent is limited to BUDGET_PERMILLE of the time passed, with BURST_NS at hand.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,20 +26,23 @@
 #include "collect/engine_kernel_priv.h"
 
 #define BUDGET_PERMILLE 20
-#define BURST_NS        50000000ull
+#define BURST_NS        100000000ull
 #define BLOCK_BYTES     65536u
 #define MEMO_MIN        256 /* frames worth keeping */
 #define MEMO_MAX_COUNT  256 /* threads */
-#define MEMO_AGE_NS     1000000000ull
+#define MEMO_AGE_NS     10000000000ull
 #define BATCH           512 /* frames walked before looking for a joint with the memo */
 #define SPOT_CHECKS     16
 #define CALL_CHECKS     8
 
 struct as_kmemo {
 	struct as_uframe *frame; /* leaf first, sp strictly rising */
+	uint32_t *callers;       /* as_recorder_callers' for each of them */
 	size_t n;
 	enum as_stack_end end;
 	uint64_t walked_ns;
+	uint64_t checked_ns; /* the drain that found it to hold, from checked_from on */
+	size_t checked_from;
 };
 
 struct walk {
@@ -47,6 +50,9 @@ struct walk {
 	struct as_process *p;
 	struct as_unwind_env env;
 	struct as_unwind_result res;
+	const struct as_kmemo *joined; /* the rest is in here, from joint on */
+	size_t joint;
+	bool kept; /* joined is the memo made of this walk */
 };
 
 /* ---- target memory ---- */
@@ -128,6 +134,7 @@ static struct as_kmemo *memo_get(const struct as_krepair *r, pid_t tid)
 static void memo_free(struct as_kmemo *m)
 {
 	free(m->frame);
+	free(m->callers);
 	free(m);
 }
 
@@ -146,36 +153,29 @@ static size_t memo_find(const struct as_kmemo *m, uint64_t sp, uint64_t avma)
 	return lo < m->n && m->frame[lo].sp == sp && m->frame[lo].avma == avma ? lo : m->n;
 }
 
-static bool memo_still_holds(const struct walk *w, const struct as_kmemo *m, size_t from)
+/* One system call for all the slots. */
+static bool memo_still_holds(const struct walk *w, struct as_kmemo *m, size_t from,
+			     uint64_t now_ns)
 {
-	size_t n = m->n - from, step = AS_MAX(n / SPOT_CHECKS, (size_t)1);
+	uint64_t value[SPOT_CHECKS + 1], want[SPOT_CHECKS + 1];
+	struct iovec to = {value, 0}, slot[SPOT_CHECKS + 1];
+	size_t step = AS_MAX((m->n - from) / SPOT_CHECKS, (size_t)1), n = 0;
 
-	for (size_t i = from; i < m->n; i += step)
-		if (!m->frame[i].exact && !slot_holds(w, m->frame[i].sp, m->frame[i].avma))
-			return false;
-	return true;
-}
-
-/* Keeps frames of a walk that reached an end; those whose stack pointers rise throughout. */
-static void memo_keep(struct as_krepair *r, pid_t tid, const struct as_unwind_result *res,
-		      uint64_t now_ns)
-{
-	struct as_kmemo *m = memo_get(r, tid);
-
-	if (res->nframes < MEMO_MIN || (!m && r->memo.n >= MEMO_MAX_COUNT))
-		return;
-	for (size_t i = 1; i < res->nframes; i++)
-		if (r->frame[i].sp <= r->frame[i - 1].sp)
-			return;
-	if (!m) {
-		m = as_xcalloc(1, sizeof(*m));
-		*as_map64_put(&r->memo, (uint64_t)tid, NULL) = (uint64_t)(uintptr_t)m;
+	if (m->checked_ns == now_ns && m->checked_from <= from)
+		return true;
+	for (size_t i = from; i < m->n && n < AS_ARRAY_LEN(slot); i += step) {
+		if (m->frame[i].exact)
+			continue;
+		want[n] = m->frame[i].avma;
+		slot[n++] = (struct iovec){(void *)(uintptr_t)(m->frame[i].sp - 8), 8};
 	}
-	m->frame = as_xreallocarray(m->frame, res->nframes, sizeof(*m->frame));
-	memcpy(m->frame, r->frame, res->nframes * sizeof(*m->frame));
-	m->n = res->nframes;
-	m->end = res->end;
-	m->walked_ns = now_ns;
+	to.iov_len = n * 8;
+	if (process_vm_readv(w->p->pid, &to, 1, slot, n, 0) != (ssize_t)to.iov_len ||
+	    memcmp(value, want, to.iov_len))
+		return false;
+	m->checked_ns = now_ns;
+	m->checked_from = from;
+	return true;
 }
 
 void as_krepair_thread_gone(struct as_krepair *r, pid_t tid)
@@ -188,6 +188,56 @@ void as_krepair_thread_gone(struct as_krepair *r, pid_t tid)
 	}
 }
 
+static struct as_raw_frame raw_frame(const struct as_uframe *f)
+{
+	return (struct as_raw_frame){.addr = f->svma,
+				     .module = f->module,
+				     .flags = (f->exact ? AS_FRAME_EXACT : 0) |
+					      (f->signal ? AS_FRAME_SIGNAL : 0)};
+}
+
+/* Room for n frames to hand out. */
+static struct as_raw_frame *out_room(struct as_krepair *r, size_t n)
+{
+	if (r->out_cap < n) {
+		r->out_cap = n + n / 2;
+		r->out = as_xreallocarray(r->out, r->out_cap, sizeof(*r->out));
+	}
+	return r->out;
+}
+
+/* The frames just walked, and what they were joined to, become the thread's memo. */
+static void memo_keep(struct walk *w, const struct as_kstack *s, uint64_t now_ns)
+{
+	struct as_krepair *r = w->r;
+	struct as_kmemo *old = memo_get(r, s->tid), *m;
+	size_t rest = w->joined ? w->joined->n - w->joint : 0, n = w->res.nframes + rest;
+
+	if (n < MEMO_MIN || (!old && r->memo.n >= MEMO_MAX_COUNT))
+		return;
+	for (size_t i = 1; i < w->res.nframes; i++)
+		if (r->frame[i].sp <= r->frame[i - 1].sp)
+			return;
+	m = as_xcalloc(1, sizeof(*m));
+	m->frame = as_xcalloc(n, sizeof(*m->frame));
+	m->callers = as_xcalloc(n, sizeof(*m->callers));
+	memcpy(m->frame, r->frame, w->res.nframes * sizeof(*m->frame));
+	if (rest)
+		memcpy(m->frame + w->res.nframes, w->joined->frame + w->joint,
+		       rest * sizeof(*m->frame));
+	struct as_raw_frame *raw = out_room(r, n);
+	for (size_t i = 0; i < n; i++)
+		raw[i] = raw_frame(&m->frame[i]);
+	as_recorder_callers(r->recorder, raw, n, m->callers);
+	m->n = n;
+	m->end = w->res.end;
+	m->walked_ns = w->joined ? w->joined->walked_ns : now_ns;
+	as_krepair_thread_gone(r, s->tid);
+	*as_map64_put(&r->memo, (uint64_t)s->tid, NULL) = (uint64_t)(uintptr_t)m;
+	w->joined = m;
+	w->kept = true;
+}
+
 /* ---- walks ---- */
 
 /* From the stopping point on, joining the memo where it is met. r->frame[0] is the last known
@@ -195,8 +245,7 @@ void as_krepair_thread_gone(struct as_krepair *r, pid_t tid)
 static void walk_on(struct walk *w, const struct as_kstack *s, uint64_t now_ns)
 {
 	struct as_krepair *r = w->r;
-	const struct as_kmemo *m = memo_get(r, s->tid);
-	bool joined = false;
+	struct as_kmemo *m = memo_get(r, s->tid);
 
 	if (m && now_ns - m->walked_ns > MEMO_AGE_NS)
 		m = NULL;
@@ -204,13 +253,10 @@ static void walk_on(struct walk *w, const struct as_kstack *s, uint64_t now_ns)
 		const struct as_uframe *last = &r->frame[w->res.nframes - 1];
 		size_t at = m ? memo_find(m, last->sp, last->avma) : 0;
 
-		if (m && at < m->n && memo_still_holds(w, m, at)) {
-			size_t add = AS_MIN(m->n - at - 1, r->max - w->res.nframes);
-			memcpy(r->frame + w->res.nframes, m->frame + at + 1,
-			       add * sizeof(*r->frame));
-			w->res.nframes += add;
+		if (m && at < m->n && memo_still_holds(w, m, at, now_ns)) {
+			w->joined = m;
+			w->joint = at + 1;
 			w->res.end = m->end;
-			joined = true;
 			break;
 		}
 		size_t max = m ? AS_MIN(w->res.nframes + BATCH, r->max) : r->max;
@@ -218,8 +264,6 @@ static void walk_on(struct walk *w, const struct as_kstack *s, uint64_t now_ns)
 		if (w->res.end != AS_END_DEPTH || w->res.nframes >= r->max)
 			break;
 	}
-	if (!joined)
-		memo_keep(r, s->tid, &w->res, now_ns);
 }
 
 static bool from_stop(struct walk *w, struct as_kstack *s, uint64_t now_ns)
@@ -240,8 +284,13 @@ static bool from_stop(struct walk *w, struct as_kstack *s, uint64_t now_ns)
 	w->res.last.r[6] = fp;
 	w->res.last.valid = 1u << 16 | 1u << 7 | (fp ? 1u << 6 : 0);
 	walk_on(w, s, now_ns);
-	return w->res.nframes > 1 && slot_holds(w, sp, pc) &&
-	       calls_are_plausible(w, r->frame + 1, w->res.nframes - 1);
+	if (w->res.nframes == 1)
+		return w->joined != NULL;
+	if (!slot_holds(w, sp, pc) || !calls_are_plausible(w, r->frame + 1, w->res.nframes - 1))
+		return false;
+	if (w->res.end == AS_END_ROOT)
+		memo_keep(w, s, now_ns);
+	return true;
 }
 
 /* From the leaf with all registers; the frames the kernel saw must come out again. */
@@ -251,6 +300,12 @@ static bool from_leaf(struct walk *w, struct as_kstack *s)
 	struct as_uregs regs = {.valid = (1u << AS_BPF_NREGS) - 1};
 
 	memcpy(regs.r, s->reg, AS_BPF_NREGS * 8);
+	if (s->end == AS_END_EXPR && s->frame[s->n - 1].module < as_image_nmodules(r->im))
+		(void)as_image_module_cfi(
+			r->im,
+			as_image_module(r->im,
+					s->frame[s->n - 1].module)); /* without it the walk ends
+									where it did */
 	as_unwind(&w->env, &regs, r->frame, r->max, &w->res);
 	if (w->res.nframes <= s->n)
 		return false;
@@ -272,27 +327,24 @@ static bool may_spend(struct as_krepair *r, uint64_t now_ns)
 	return r->budget_ns > 0;
 }
 
-/* Replaces s->frame by known frames (the kernel's, [0, s->n)) and those of r->frame from `from`
- * on. */
+/* The known frames (the kernel's, [0, s->n)) and those walked from `from` on become the result.
+ */
 static void take(struct as_krepair *r, struct as_kstack *s, const struct walk *w, size_t from)
 {
-	size_t n = s->n + w->res.nframes - from;
-	static const size_t room = 16;
+	size_t walked = w->res.nframes - from;
 
-	if (r->out_cap < n) {
-		r->out_cap = n + n / 2 + room;
-		r->out = as_xreallocarray(r->out, r->out_cap, sizeof(*r->out));
+	if (w->kept) { /* all of it is in there */
+		s->callers = w->joined->callers[from];
+		walked = 0;
+	} else if (w->joined && w->joint < w->joined->n) {
+		s->callers = w->joined->callers[w->joint];
 	}
-	memcpy(r->out, s->frame, s->n * sizeof(*r->out));
-	for (size_t i = from, o = s->n; i < w->res.nframes; i++, o++) {
-		const struct as_uframe *f = &r->frame[i];
-		r->out[o] = (struct as_raw_frame){.addr = f->svma,
-						  .module = f->module,
-						  .flags = (f->exact ? AS_FRAME_EXACT : 0) |
-							   (f->signal ? AS_FRAME_SIGNAL : 0)};
-	}
-	s->frame = r->out;
-	s->n = n;
+	struct as_raw_frame *out = out_room(r, s->n + walked);
+	memcpy(out, s->frame, s->n * sizeof(*out));
+	for (size_t i = 0; i < walked; i++)
+		out[s->n + i] = raw_frame(&r->frame[from + i]);
+	s->frame = out;
+	s->n += walked;
 	s->end = w->res.end;
 	s->repaired = true;
 }
@@ -307,7 +359,7 @@ bool as_krepair_try(struct as_krepair *r, struct as_kstack *s, uint64_t now_ns)
 		r->skipped++;
 		return false;
 	}
-	uint64_t begun = as_now_ns();
+	uint64_t begun = as_self_cpu_ns();
 	struct walk w = {.r = r, .p = p};
 	w.env = (struct as_unwind_env){.arch = AS_ARCH_X86_64,
 				       .ctx = &w,
@@ -324,17 +376,18 @@ bool as_krepair_try(struct as_krepair *r, struct as_kstack *s, uint64_t now_ns)
 	else
 		ok = false;
 	r->done += ok;
-	uint64_t spent = as_now_ns() - begun;
+	uint64_t spent = as_self_cpu_ns() - begun;
 	r->budget_ns -= AS_MIN(spent, r->budget_ns);
 	return ok;
 }
 
-void as_krepair_init(struct as_krepair *r, struct as_image *im, size_t max_depth)
+void as_krepair_init(struct as_krepair *r, const struct as_engine_env *env)
 {
 	memset(r, 0, sizeof(*r));
-	r->im = im;
-	r->max = max_depth;
-	r->frame = as_xcalloc(max_depth, sizeof(*r->frame));
+	r->im = env->image;
+	r->recorder = env->recorder;
+	r->max = env->options->max_depth;
+	r->frame = as_xcalloc(r->max, sizeof(*r->frame));
 	r->block = as_xmalloc(BLOCK_BYTES);
 }
 

@@ -93,6 +93,7 @@ static void complete(struct as_kernel *k, const struct as_bpf_sample *s, const u
 	k->user.n = st.n;
 	raw->end = st.end;
 	raw->repaired = st.repaired;
+	raw->callers = st.callers;
 }
 
 int as_kernel_sample(void *ctx, void *data, size_t size)
@@ -120,9 +121,10 @@ int as_kernel_sample(void *ctx, void *data, size_t size)
 	kernel_frames(k, word, s->nkernel);
 	user_frames(k, p, word + s->nkernel, s->nuser);
 	complete(k, s, word + s->nkernel + s->nuser, &raw);
-	size_t depth = k->options.max_depth ? k->options.max_depth : 65536;
+	size_t depth = k->options.max_depth;
 	if (k->user.n > depth) {
 		k->user.n = depth;
+		raw.callers = 0;
 		raw.end = AS_END_DEPTH;
 	}
 	size_t at = k->frames.n;

@@ -109,30 +109,41 @@ static uint32_t intern_node(struct as_recorder *r, uint32_t parent, uint32_t pla
 	return (uint32_t)*slot + 1;
 }
 
-static uint32_t build_stack(struct as_recorder *r, const struct as_raw_frame *frames, size_t n)
+static uint32_t build_stack(struct as_recorder *r, const struct as_raw_frame *frames, size_t n,
+			    uint32_t callers)
 {
-	uint32_t node = 0;
+	uint32_t node = callers;
 
 	for (size_t i = n; i-- > 0;)
 		node = intern_node(r, node, intern_place(r, &frames[i]));
 	return node;
 }
 
-static uint32_t intern_stack(struct as_recorder *r, const struct as_raw_frame *frames, size_t n)
+static uint32_t intern_stack(struct as_recorder *r, const struct as_raw_frame *frames, size_t n,
+			     uint32_t callers)
 {
 	static_assert(sizeof(struct as_raw_frame) == 16, "hashed as bytes: no padding");
 	uint64_t key, *slot;
 	bool fresh;
 
 	if (n == 0)
-		return 0;
+		return callers;
 	if (r->stack_memo.n >= MEMO_MAX)
 		as_map64_clear(&r->stack_memo);
-	key = as_hash64(frames, n * sizeof *frames) >> 1;
+	key = (as_hash64(frames, n * sizeof *frames) ^ (callers ? as_mix64(callers) : 0)) >> 1;
 	slot = as_map64_put(&r->stack_memo, key, &fresh);
 	if (fresh)
-		*slot = build_stack(r, frames, n);
+		*slot = build_stack(r, frames, n, callers);
 	return (uint32_t)*slot;
+}
+
+void as_recorder_callers(struct as_recorder *r, const struct as_raw_frame *frames, size_t n,
+			 uint32_t *ret)
+{
+	uint32_t node = 0;
+
+	for (size_t i = n; i-- > 0;)
+		ret[i] = node = intern_node(r, node, intern_place(r, &frames[i]));
 }
 
 /* The leaf's place, to weigh modules; only its count is touched. */
@@ -149,7 +160,7 @@ void as_recorder_sample(struct as_recorder *r, const struct as_raw_sample *s)
 		.time_rel = s->time_ns,
 		.thread = as_rec_thread(r, s->time_ns, s->pid, s->tid),
 		.cpu = s->cpu,
-		.stack = intern_stack(r, s->frames, s->nframes),
+		.stack = intern_stack(r, s->frames, s->nframes, s->callers),
 		.weight = s->weight,
 		.end = (uint64_t)s->end | (s->repaired ? AS_SAMPLE_REPAIRED : 0) |
 		       (s->kernel ? AS_SAMPLE_KERNEL : 0),
