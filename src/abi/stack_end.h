@@ -8,16 +8,16 @@
 #define AS_ABI_STACK_END_H
 
 /*      number, NAME,    "key in JSON", "what it means to a reader" */
-#define AS_STACK_ENDS(X)                                                                           \
-	X(0, ROOT, "root", "complete down to the thread's first frame")                            \
-	X(1, NOPROC, "no-process", "the process was not yet known")                                \
-	X(2, NOMAP, "no-mapping", "an address lies in no known mapping")                           \
-	X(3, NOCFI, "no-unwind-info", "a function has no unwind information")                      \
-	X(4, EXPR, "unsupported-rule", "an unwind rule could not be evaluated")                    \
-	X(5, FAULT, "unreadable-stack", "the stack memory could not be read")                      \
-	X(6, SHORT, "copy-too-short", "the copied part of the stack was too short")                \
-	X(7, DEPTH, "too-deep", "more frames than the depth limit")                                \
-	X(8, BAD, "implausible", "the next frame was not plausible")                               \
+#define AS_STACK_ENDS(X)                                                                       \
+	X(0, ROOT, "root", "complete down to the thread's first frame")                        \
+	X(1, NOPROC, "no-process", "the process was not yet known")                            \
+	X(2, NOMAP, "no-mapping", "an address lies in no known mapping")                       \
+	X(3, NOCFI, "no-unwind-info", "a function has no unwind information")                  \
+	X(4, EXPR, "unsupported-rule", "an unwind rule could not be evaluated")                \
+	X(5, FAULT, "unreadable-stack", "the stack memory could not be read")                  \
+	X(6, SHORT, "copy-too-short", "the copied part of the stack was too short")            \
+	X(7, DEPTH, "too-deep", "more frames than the depth limit")                            \
+	X(8, BAD, "implausible", "the next frame was not plausible")                           \
 	X(9, NOSTACK, "no-user-stack", "kernel thread or no user registers")
 
 enum as_stack_end {

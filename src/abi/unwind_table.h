@@ -32,23 +32,25 @@
 #define AS_ABI_UNWIND_TABLE_H
 
 #define AS_UT_PAGE_SHIFT     10
-#define AS_UT_RULE_MASK	     0x3fffffu
-#define AS_UT_SEG_MAGIC	     0x31545541u /* "AUT1" */
+#define AS_UT_RULE_MASK      0x3fffffu
+#define AS_UT_SEG_MAGIC      0x31545541u /* "AUT1" */
 #define AS_UT_SEG_HEAD_WORDS 8
 #define AS_UT_SEG_MAX_WORDS  (1u << 20) /* 4 MiB, one BPF chunk */
 
 enum as_ut_cfa {
-	AS_UT_CFA_NONE = 0,  /* no unwind information here */
-	AS_UT_CFA_SP = 1,    /* CFA = sp + w1 */
-	AS_UT_CFA_FP = 2,    /* CFA = fp + w1 */
+	AS_UT_CFA_NONE = 0,     /* no unwind information here */
+	AS_UT_CFA_SP = 1,       /* CFA = sp + w1 */
+	AS_UT_CFA_FP = 2,       /* CFA = fp + w1 */
 	AS_UT_CFA_DEREF_SP = 3, /* CFA = *(sp + (s16)w1) + (w1 >> 16 & 0x7fff) */
 	AS_UT_CFA_DEREF_FP = 4, /* CFA = *(fp + (s16)w1) + (w1 >> 16 & 0x7fff) */
-	AS_UT_CFA_PLT = 5,   /* x86-64 lazy PLT entry: CFA = sp + 8 + ((pc & 15) >= w1 ? 8 : 0) */
+	AS_UT_CFA_PLT = 5, /* x86-64 lazy PLT entry: CFA = sp + 8 + ((pc & 15) >= w1 ? 8 : 0) */
 	AS_UT_CFA_SIGNAL = 6, /* signal trampoline: all registers from the ucontext at sp */
-	AS_UT_CFA_END = 7,   /* the thread's first frame: the stack is complete */
-	AS_UT_CFA_EXPR = 8,  /* needs the full CFI of the module (general evaluator) */
-	AS_UT_CFA_RAREG = 9, /* leaf only: return address in register (u16)fp offset, CFA = sp + w1 */
-	AS_UT_CFA_REG = 10,  /* CFA = register (w0 >> 24) + w1; right where that register is known (leaf) */
+	AS_UT_CFA_END = 7,    /* the thread's first frame: the stack is complete */
+	AS_UT_CFA_EXPR = 8,   /* needs the full CFI of the module (general evaluator) */
+	AS_UT_CFA_RAREG =
+		9, /* leaf only: return address in register (u16)fp offset, CFA = sp + w1 */
+	AS_UT_CFA_REG =
+		10, /* CFA = register (w0 >> 24) + w1; right where that register is known (leaf) */
 };
 
 enum as_ut_fp {

@@ -21,7 +21,7 @@
 
 struct as_debug_search {
 	const char *const *debug_dirs; /* NULL-terminated; NULL: /usr/lib/debug */
-	const char *root;	       /* prefix for absolute paths (/proc/PID/root), or NULL */
+	const char *root;              /* prefix for absolute paths (/proc/PID/root), or NULL */
 	const char *object_path;       /* path as the target saw it */
 };
 /*

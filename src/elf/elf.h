@@ -42,11 +42,12 @@ struct as_build_id {
 int as_elf_open_fd(int fd, const char *name, struct as_elf **ret, struct as_error *err);
 int as_elf_open(const char *path, struct as_elf **ret, struct as_error *err);
 /* An image in memory (vdso, a core, a test); bytes are copied. */
-int as_elf_open_mem(const void *p, size_t n, const char *name, struct as_elf **ret, struct as_error *err);
+int as_elf_open_mem(const void *p, size_t n, const char *name, struct as_elf **ret,
+		    struct as_error *err);
 void as_elf_close(struct as_elf *e);
 
 enum as_arch as_elf_arch(const struct as_elf *e);
-bool as_elf_is_exec(const struct as_elf *e);	/* ET_EXEC */
+bool as_elf_is_exec(const struct as_elf *e); /* ET_EXEC */
 uint64_t as_elf_entry(const struct as_elf *e);
 uint64_t as_elf_size(const struct as_elf *e);
 const char *as_elf_name(const struct as_elf *e);
@@ -55,22 +56,24 @@ bool as_elf_shrunk(const struct as_elf *e);
 const struct as_elf_segment *as_elf_segments(const struct as_elf *e, size_t *ret_n);
 const struct as_elf_section *as_elf_sections(const struct as_elf *e, size_t *ret_n);
 const struct as_build_id *as_elf_build_id(const struct as_elf *e);
-/* Stands in for a build-id where there is none: hash of head, tail, pages between and size. len = 16. */
+/* Stands in for a build-id where there is none: hash of head, tail, pages between and
+ * size. len = 16. */
 void as_elf_content_id(const struct as_elf *e, struct as_build_id *ret);
 
 const struct as_elf_section *as_elf_find_section(const struct as_elf *e, const char *name);
 /*
- * Contents of a section by name (".debug_info" also finds ".zdebug_info"), decompressed; valid until
- * close. AS_E_NOTFOUND when absent or NOBITS. Declared sizes are checked against AS_ELF_MAX_SECTION
- * and against the compressed size (ratio 1,100:1).
+ * Contents of a section by name (".debug_info" also finds ".zdebug_info"), decompressed; valid
+ * until close. AS_E_NOTFOUND when absent or NOBITS. Declared sizes are checked against
+ * AS_ELF_MAX_SECTION and against the compressed size (ratio 1,100:1).
  */
 #define AS_ELF_MAX_SECTION (4ull << 30)
-int as_elf_section_data(struct as_elf *e, const char *name, const uint8_t **ret_p, size_t *ret_n,
-			struct as_error *err);
-/* Bytes of the file image at an svma range (inside one segment's file part); NULL when not there. */
+int as_elf_section_data(struct as_elf *e, const char *name, const uint8_t **ret_p,
+			size_t *ret_n, struct as_error *err);
+/* Bytes of the file image at an svma range (inside one segment's file part); NULL when not
+ * there. */
 const uint8_t *as_elf_at(const struct as_elf *e, uint64_t svma, size_t n);
-/* .eh_frame found through PT_GNU_EH_FRAME, for objects without section headers: from there to the end
- * of its segment (the terminator ends it). NULL when there is none. */
+/* .eh_frame found through PT_GNU_EH_FRAME, for objects without section headers: from there to the
+ * end of its segment (the terminator ends it). NULL when there is none. */
 const uint8_t *as_elf_eh_frame(const struct as_elf *e, uint64_t *ret_svma, size_t *ret_n);
 /* Releases decompressed sections and advises the mapping away; later calls load again. */
 void as_elf_drop_caches(struct as_elf *e);
@@ -83,7 +86,8 @@ bool as_elf_svma_of_off(const struct as_elf *e, uint64_t off, uint64_t *ret_svma
  * that holds the offset (LLD layouts, several executable segments, huge-page alignment). Where
  * segments share a page of the file an executable one is taken: ask for executable mappings.
  */
-bool as_elf_bias(const struct as_elf *e, uint64_t start_avma, uint64_t len, uint64_t pgoff, uint64_t *ret_bias);
+bool as_elf_bias(const struct as_elf *e, uint64_t start_avma, uint64_t len, uint64_t pgoff,
+		 uint64_t *ret_bias);
 
 /*
  * Symbols of .symtab, then .dynsym (a name may come twice), then those of .gnu_debugdata. Without
@@ -92,7 +96,7 @@ bool as_elf_bias(const struct as_elf *e, uint64_t start_avma, uint64_t len, uint
  */
 struct as_elf_symbol {
 	uint64_t svma, size_bytes; /* size 0: unknown */
-	const char *name;	   /* mangled, version suffix cut; valid until close */
+	const char *name;          /* mangled, version suffix cut; valid until close */
 	bool func, ifunc, global, weak, dynamic;
 	bool mini; /* from .gnu_debugdata */
 };

@@ -51,26 +51,29 @@ struct as_m_function {
 	uint8_t lang, flags; /* enum as_lang, enum as_function_flags */
 };
 struct as_m_place { /* one entry of a frame's inline chain */
-	uint32_t function; /* index into functions; always valid: unresolved frames get a function */
+	uint32_t
+		function; /* index into functions; always valid: unresolved frames get a function */
 	uint32_t line, column;
 	const char *file;
 	bool inlined, line_from_call;
 };
 struct as_m_frame {
 	uint32_t module; /* AS_NONE: unknown memory */
-	uint32_t flags;	 /* AS_FRAME_* */
+	uint32_t flags;  /* AS_FRAME_* */
 	uint64_t addr;
-	uint32_t chain, nchain; /* places.v[chain … +nchain], innermost first; nchain >= 1 after load */
+	uint32_t chain,
+		nchain; /* places.v[chain … +nchain], innermost first; nchain >= 1 after load */
 };
 struct as_m_stack {
-	uint32_t parent, frame; /* parent AS_NONE: first frame of the thread. parent < own index */
+	uint32_t parent,
+		frame; /* parent AS_NONE: first frame of the thread. parent < own index */
 };
 struct as_m_sample {
 	uint64_t time_ns;
 	uint32_t thread, stack; /* stack AS_NONE: no frames */
-	uint32_t weight;	/* saturates */
+	uint32_t weight;        /* saturates */
 	uint16_t cpu;
-	uint16_t end;		/* AS_SAMPLE_* and enum as_stack_end */
+	uint16_t end; /* AS_SAMPLE_* and enum as_stack_end */
 };
 struct as_m_tick {
 	uint64_t time_ns;
@@ -123,14 +126,14 @@ struct as_trust {
 	const char *engine, *event;
 	double rate_hz, effective_rate_hz;
 	uint64_t samples, lost, throttled;
-	uint64_t complete, repaired, truncated;	    /* samples */
-	uint64_t by_reason[AS_END_COUNT_];	    /* truncated samples only */
-	uint64_t frames, frames_unsymbolized;	    /* distinct user frames */
-	double weight_unsymbolized;		    /* share of weight whose leaf has no name */
-	double explained_cpu;			    /* sum of weights / CPU time; NaN when not comparable */
-	double cpu_s, duration_s, recorder_cpu_s;   /* NaN when unknown */
+	uint64_t complete, repaired, truncated; /* samples */
+	uint64_t by_reason[AS_END_COUNT_];      /* truncated samples only */
+	uint64_t frames, frames_unsymbolized;   /* distinct user frames */
+	double weight_unsymbolized;             /* share of weight whose leaf has no name */
+	double explained_cpu; /* sum of weights / CPU time; NaN when not comparable */
+	double cpu_s, duration_s, recorder_cpu_s; /* NaN when unknown */
 	double kernel_cost_s;
-	bool interrupted;			    /* the file has no summary: recorder died */
+	bool interrupted; /* the file has no summary: recorder died */
 };
 void as_model_trust(const struct as_model *m, struct as_trust *ret);
 
@@ -147,62 +150,84 @@ void as_model_trust(const struct as_model *m, struct as_trust *ret);
  *
  * CALLERS and CALLEES look at the outermost matching frame of each sample, so nothing counts twice.
  * Keys: FUNCTION index into functions; THREAD, PROCESS index into threads, processes, and with
- * TREE or INVERTED the functions below have that many added; MODULE index into modules; the rest are
- * the profile's own. as_profile_name resolves them all.
+ * TREE or INVERTED the functions below have that many added; MODULE index into modules; the rest
+ * are the profile's own. as_profile_name resolves them all.
  */
-enum as_by { AS_BY_FUNCTION, AS_BY_LINE, AS_BY_FILE, AS_BY_MODULE, AS_BY_CRATE, AS_BY_THREAD, AS_BY_PROCESS };
-enum as_shape { AS_SHAPE_FLAT, AS_SHAPE_TREE, AS_SHAPE_INVERTED, AS_SHAPE_CALLERS, AS_SHAPE_CALLEES };
+enum as_by {
+	AS_BY_FUNCTION,
+	AS_BY_LINE,
+	AS_BY_FILE,
+	AS_BY_MODULE,
+	AS_BY_CRATE,
+	AS_BY_THREAD,
+	AS_BY_PROCESS
+};
+enum as_shape {
+	AS_SHAPE_FLAT,
+	AS_SHAPE_TREE,
+	AS_SHAPE_INVERTED,
+	AS_SHAPE_CALLERS,
+	AS_SHAPE_CALLEES
+};
 
 struct as_query {
 	enum as_by by;
 	enum as_shape shape;
-	const char *of;		       /* CALLERS/CALLEES: function, matched by exact brief/full/linkage name, else as substring */
-	const char *focus, *ignore, *hide; /* extended regular expressions on full and brief names; NULL: none */
+	/* CALLERS/CALLEES: function, matched by exact brief/full/linkage name, else as substring */
+	const char *of;
+	/* extended regular expressions on full and brief names; NULL: none */
+	const char *focus, *ignore, *hide;
 	const char *thread; /* substring of the name, or tid or pid; NULL: all */
-	const char *module; /* substring of the path; keeps samples whose innermost frame is in it */
-	uint64_t from_ns, to_ns;       /* relative to the start; 0, 0: all */
-	bool no_inline;		       /* frames show their physical function only */
+	/* substring of the path; keeps samples whose innermost frame is in it */
+	const char *module;
+	uint64_t from_ns, to_ns; /* relative to the start; 0, 0: all */
+	bool no_inline;          /* frames show their physical function only */
 	bool no_kernel;
-	bool nodes_only;	       /* TREE, INVERTED: leave rows empty, which saves most of the time */
-	double min_share;	       /* trees: smaller nodes are folded into their parent's rest */
+	bool nodes_only;  /* TREE, INVERTED: leave rows empty, which saves most of the time */
+	double min_share; /* trees: smaller nodes are folded into their parent's rest */
 };
 
 struct as_share {
 	double value, low, high; /* fractions of all samples' weight */
-	double deff;		 /* design effect >= 1 */
+	double deff;             /* design effect >= 1 */
 	uint64_t samples;
 };
 
 struct as_row {
-	uint32_t key;	       /* function/place/module/thread … index by query.by */
+	uint32_t key; /* function/place/module/thread … index by query.by */
 	const char *name, *full_name, *module, *file, *crate;
 	uint32_t line;
 	struct as_share self, total;
-	bool tied_with_next;   /* this row and the next cannot be ranked apart by self (flat) */
+	bool tied_with_next; /* this row and the next cannot be ranked apart by self (flat) */
 	bool unsymbolized;
 };
 
 struct as_node { /* call tree; nodes.v[0] is the root ("all") */
-	uint32_t key, parent, first_child, next_sibling; /* AS_NONE ends; children by weight, heaviest first */
+	uint32_t key, parent, first_child,
+		next_sibling; /* AS_NONE ends; children by weight, heaviest first */
 	uint32_t depth;
 	double self, total; /* weight */
 	uint64_t self_samples, total_samples;
-	double low, high;   /* interval of total as a share; NaN where not computed (tiny nodes) */
+	double low,
+		high; /* interval of total as a share; NaN where not computed (tiny nodes) */
 };
 
 struct as_profile {
 	struct as_query query;
-	double weight;	    /* of all samples in scope: the denominator */
+	double weight;      /* of all samples in scope: the denominator */
 	double kept_weight; /* after focus/ignore */
 	uint64_t samples, kept_samples;
-	AS_VEC(struct as_row) rows;   /* by self, heaviest first (flat); by total for other shapes */
+	AS_VEC(struct as_row)
+	rows; /* by self, heaviest first (flat); by total for other shapes */
 	AS_VEC(struct as_node) nodes; /* trees, callers, callees */
-	struct as_arena arena;	      /* names made for rows */
+	struct as_arena arena;        /* names made for rows */
 	const struct as_model *model; /* must outlive the profile */
 };
 
-/* AS_E_USAGE for a bad regular expression, AS_E_NOTFOUND with near names for an unknown function. */
-int as_profile_make(const struct as_model *m, const struct as_query *q, struct as_profile **ret, struct as_error *err);
+/* AS_E_USAGE for a bad regular expression, AS_E_NOTFOUND with near names for an unknown
+ * function. */
+int as_profile_make(const struct as_model *m, const struct as_query *q, struct as_profile **ret,
+		    struct as_error *err);
 void as_profile_free(struct as_profile *p);
 /* Name and description of a node's key under the profile's `by`. */
 void as_profile_name(const struct as_profile *p, uint32_t key, struct as_row *ret);

@@ -12,7 +12,8 @@
  *
  * A chunk is closed before it is 1 s old and after 256 KiB of records. kill -9 loses the open one
  * at most. An existing session of that name is replaced only at the end; any other file is refused;
- * NAME.partial of a crashed recording is kept as NAME.partial.old, that of a running one is refused.
+ * NAME.partial of a crashed recording is kept as NAME.partial.old, that of a running one is
+ * refused.
  */
 #ifndef AS_SESSION_SESSION_H
 #define AS_SESSION_SESSION_H
@@ -40,17 +41,17 @@ enum as_module_kind {
 	AS_MODULE_VDSO = 1,
 	AS_MODULE_KERNEL = 2, /* core kernel; addr is the run-time address */
 	AS_MODULE_KMOD = 3,
-	AS_MODULE_JIT = 4,    /* anonymous executable memory of one process; addr is an avma */
+	AS_MODULE_JIT = 4, /* anonymous executable memory of one process; addr is an avma */
 };
 
 enum as_frame_flags {
-	AS_FRAME_EXACT = 1,  /* addr is a pc; without it a return address: symbols at addr - 1 */
+	AS_FRAME_EXACT = 1, /* addr is a pc; without it a return address: symbols at addr - 1 */
 	AS_FRAME_KERNEL = 2,
 	AS_FRAME_SIGNAL = 4, /* signal trampoline */
 	AS_FRAME_JUNK = 8,   /* reserved */
 };
 
-#define AS_SAMPLE_END_MASK 0xffu /* enum as_stack_end */
+#define AS_SAMPLE_END_MASK 0xffu  /* enum as_stack_end */
 #define AS_SAMPLE_REPAIRED 0x100u /* read later than taken, verified */
 #define AS_SAMPLE_KERNEL   0x200u /* was in the kernel */
 
@@ -61,9 +62,9 @@ enum as_loss { AS_LOSS_KERNEL = 0, AS_LOSS_QUEUE = 1, AS_LOSS_SIDE = 2 /* mappin
 #define S(f) int64_t f;
 #define T(f) struct as_str f;
 #define V(f) struct as_u64s f;
-#define R(id, NAME, name, fields)                                                                  \
-	struct as_rec_##name {                                                                     \
-		fields                                                                             \
+#define R(id, NAME, name, fields)                                                              \
+	struct as_rec_##name {                                                                 \
+		fields                                                                         \
 	};
 #include "session/records.def"
 #undef R
@@ -82,10 +83,12 @@ enum as_rec_type {
 
 struct as_session_writer;
 /* path "-": standard output, no rename. Writes path.partial until as_session_writer_finish. */
-int as_session_writer_open(const char *path, struct as_session_writer **ret, struct as_error *err);
+int as_session_writer_open(const char *path, struct as_session_writer **ret,
+			   struct as_error *err);
 /* One function per record type; they only fail sticky: as_session_writer_status tells. Relative
  * times (SAMPLE, LOST, TICK) are given absolute in time_rel and made relative here. */
-#define R(id, NAME, name, fields) void as_write_##name(struct as_session_writer *w, const struct as_rec_##name *r);
+#define R(id, NAME, name, fields)                                                              \
+	void as_write_##name(struct as_session_writer *w, const struct as_rec_##name *r);
 #include "session/records.def"
 #undef R
 /* Interned text: writes a STRING record the first time; id 0 is always "". */
@@ -93,11 +96,13 @@ uint32_t as_session_string(struct as_session_writer *w, const char *p, size_t n)
 /* Closes the open chunk when it is a second old or full; call it at least 4 times a second. */
 void as_session_writer_tick(struct as_session_writer *w, uint64_t now_ns);
 void as_session_writer_flush(struct as_session_writer *w); /* closes the open chunk now */
-int as_session_writer_status(const struct as_session_writer *w, struct as_error *err); /* first failure */
+int as_session_writer_status(const struct as_session_writer *w,
+			     struct as_error *err); /* first failure */
 uint64_t as_session_writer_bytes(const struct as_session_writer *w);
 /* END record, fsync, rename. On failure the .partial stays and the message names it. */
 int as_session_writer_finish(struct as_session_writer *w, struct as_error *err);
-void as_session_writer_close(struct as_session_writer *w); /* frees; unfinished files stay as .partial */
+void as_session_writer_close(
+	struct as_session_writer *w); /* frees; unfinished files stay as .partial */
 
 /* ---- reading ---- */
 
@@ -111,17 +116,17 @@ struct as_record_sink {
 };
 
 struct as_session_health {
-	bool complete;		/* END was seen */
-	bool truncated;		/* the file ends inside a chunk */
+	bool complete;  /* END was seen */
+	bool truncated; /* the file ends inside a chunk */
 	uint64_t chunks, bad_chunks, bytes_read, bytes_missing;
 	uint64_t unknown_records;
 	uint64_t bad_records; /* their payload made no sense; skipped */
 };
 
-/* Reads path ("-": standard input) to its end or first unreadable chunk. Damage is not an error: what
- * stands before it is delivered and health tells; a file that is no session is AS_E_FORMAT. */
-int as_session_read(const char *path, const struct as_record_sink *sink, struct as_session_health *health,
-		    struct as_error *err);
+/* Reads path ("-": standard input) to its end or first unreadable chunk. Damage is not an error:
+ * what stands before it is delivered and health tells; a file that is no session is AS_E_FORMAT. */
+int as_session_read(const char *path, const struct as_record_sink *sink,
+		    struct as_session_health *health, struct as_error *err);
 int as_session_read_mem(const void *p, size_t n, const struct as_record_sink *sink,
 			struct as_session_health *health, struct as_error *err);
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // Zoom, search and keyboard for the flame graph. Everything it needs stands in the document: a
 // frame is <g><title>name, then details</title><rect/><text/></g>, x and width in units of the
 // drawing, one row per depth. Without this script the picture is complete, only still.
