@@ -74,7 +74,7 @@ void *as_vec_grow_(void *v, size_t *cap, size_t need, size_t size);
 		(vec)->v[(vec)->n++] = (__VA_ARGS__);                                          \
 	} while (0)
 #define as_vec_foreach(it, vec)                                                                \
-	for (__typeof__(*(vec)->v) *it = (vec)->v; it < (vec)->v + (vec)->n; it++)
+	for (__typeof__(*(vec)->v) *it = (vec)->v; it && it < (vec)->v + (vec)->n; it++)
 #define as_vec_clear(vec)                                                                      \
 	do {                                                                                   \
 		free((vec)->v);                                                                \
