@@ -7,20 +7,19 @@
  *	main;parse;next_token 120
  *
  * outermost frame first, ';' between frames, a blank and the weight last: what inferno,
- * flamegraph.pl and speedscope read. Where a name holds bytes that the format needs for itself,
- *a look-alike is written that these tools show as it was meant; as_folded_parse turns it back,
- *so that parse(print(x)) = x:
+ * flamegraph.pl and speedscope read. Where a name holds bytes that the format needs for itself, a
+ * look-alike is written that these tools show as it was meant; as_folded_parse turns it back, so
+ * that parse(print(x)) = x for any bytes:
  *
- *	;	U+037E GREEK QUESTION MARK	(looks like ';')
- *	LF, CR	U+2424, U+240D			(control pictures)
- *	NUL	U+2400
- *	blank	U+00A0 NO-BREAK SPACE at either end of a name, and before a last word that could
- *be taken for the weight (" 12", " 1.5")
- *	'#'	U+FF03 at the start of a line (some tools take it for a comment)
- *	an empty name		U+2205
- *	U+241B and the look-alikes above, where a name really holds them: U+241B in front
+ *	;		U+037E, the Greek question mark
+ *	control bytes	U+2400 + byte, their pictures; DEL U+2421
+ *	blank		U+00A0, no-break, at either end of a name, and before a last word that could
+ *			be taken for a weight ("f 12", "f 1.5")
+ *	# at the start	U+FF03 (tools take such lines for comments)
+ *	empty name	U+2205
+ *	any of these look-alikes, where a name really holds it: U+2426 in front of it; U+2426 too
  *
- * Names stay bytes: what is not UTF-8 passes through unchanged.
+ * Everything else, also what is not UTF-8, stands for itself.
  */
 #ifndef AS_EXCHANGE_EXCHANGE_H
 #define AS_EXCHANGE_EXCHANGE_H
@@ -44,8 +43,8 @@ struct as_folded_options {
 int as_export_folded(const struct as_model *m, const struct as_folded_options *o,
 		     struct as_buf *out, struct as_error *err);
 
-/* One frame's name in its escaped form; first: it begins a line, last: the weight follows. */
-void as_folded_escape(struct as_buf *out, const char *name, size_t n, bool first, bool last);
+/* Appends one frame's name in its escaped form. */
+void as_folded_escape(struct as_buf *out, const char *name, size_t n);
 
 /* Calls fn per line, frames unescaped and outermost first, in the order of the text; blank
  * lines and lines that begin with '#' are skipped. fn returns 0 to go on. A line without a
