@@ -20,7 +20,7 @@
 #include "base/mem.h"
 #include "model/model.h"
 
-#define AS_FLAME_DEPTH     192          /* rows from the root before the middle is folded */
+#define AS_FLAME_DEPTH     128          /* rows from the root before the middle is folded */
 #define AS_FLAME_TAIL      24           /* rows kept at the leaf end of folded stacks */
 #define AS_FLAME_BOXES     20000        /* boxes drawn at most: bounds the file at about 5 MB */
 #define AS_FLAME_MIN_WIDTH (0.1 / 1200) /* a tenth of a pixel of a usual window */

@@ -80,7 +80,7 @@ function zoom(f) {
 }
 
 function tell(f) {
-	$('info').textContent = f ? f.title.replaceAll('\n', '   ') : '';
+	$('info').textContent = f ? f.title.replaceAll('\n', ' · ') : '';
 	placeBar();
 }
 
@@ -241,8 +241,6 @@ if (frames.length) {
 	frames[0].g.setAttribute('tabindex', '0');
 	$('buttons').style.display = '';
 	resize();
-	if (up && document.documentElement === svg)
-		window.scrollTo(0, document.documentElement.scrollHeight || 1e6);
 	placeBar();
 }
 })();

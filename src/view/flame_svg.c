@@ -22,6 +22,9 @@ enum {
 	LEGEND_Y = 58,
 	LEGEND_MAX = 12
 };
+/* Chosen so that what is in nearly every Rust program (std, core, alloc, libc, hashbrown,
+ * memchr, tokio, serde_json, regex_automata, ld-linux) gets hues at least 30 degrees apart. */
+static const uint64_t HUE_SHIFT = 2449407;
 static const double CHAR_WIDTH = 6.63; /* of the monospace font at 11 px */
 
 /* What is drawn for a key: its texts are made once. */
@@ -30,8 +33,8 @@ struct face {
 	uint32_t group;
 	char fill[8];
 };
-struct group { /* crate or module: what colours stand for */
-	uint32_t hash_hue;
+struct group {         /* crate or module: what colours stand for */
+	uint32_t hash; /* of the name: hue and saturation */
 	bool kernel, unknown;
 	double self;
 };
@@ -160,7 +163,7 @@ static void group_fill(const struct group *g, uint64_t shade, char ret[8])
 	else if (g->kernel)
 		hsl(30, 0.14, l, ret);
 	else
-		hsl(g->hash_hue, 0.58, l, ret);
+		hsl(g->hash % 360, 0.46 + 0.1 * (g->hash / 360 % 3), l, ret);
 }
 
 static uint32_t group_of(struct picture *pic, const struct as_row *row)
@@ -177,7 +180,9 @@ static uint32_t group_of(struct picture *pic, const struct as_row *row)
 	uint32_t id = as_intern(&pic->group_names, as_buf_str(&name), name.len);
 
 	if (id == pic->groups.n) {
-		struct group g = {.hash_hue = (uint32_t)(as_hash64(name.p, name.len) % 360)};
+		struct group g = {
+			.hash = (uint32_t)(as_mix64(as_hash64(name.p, name.len) + HUE_SHIFT) %
+					   1080)};
 
 		g.kernel = strcmp(name.p, "[kernel]") == 0;
 		g.unknown = strcmp(name.p, "unknown") == 0;
@@ -392,7 +397,9 @@ static void legend(struct picture *pic)
 		struct as_buf text = {0};
 		char fill[8];
 
-		as_buf_adds(&text, as_intern_get(&pic->group_names, order.v[i]));
+		const char *name = as_intern_get(&pic->group_names, order.v[i]);
+
+		as_fmt_quoted(&text, name, strlen(name));
 		if (!pic->q->inverted)
 			as_buf_addf(&text, " %.1f %%", g->self / whole * 100);
 

@@ -79,7 +79,7 @@ void as_style_share(struct as_buf *out, const struct as_share *s)
 
 	if (isnan(half) || half < 0.00005) {
 		as_buf_addf(out, "%.1f", value);
-	} else if (s->high > 0 && s->low * 100 < 0.05 && s->value < 0.05) {
+	} else if (s->high > 0 && half >= s->value) {
 		as_buf_addf(out, "≤ %.1f", ceil(s->high * 1000 - 1e-9) / 10);
 	} else {
 		as_buf_addf(out, "%.1f ±%.*f", value, half < 0.0005 ? 2 : 1, half * 100);
@@ -98,6 +98,16 @@ void as_style_module(struct as_buf *out, const char *name)
 	as_buf_add(out, base, n);
 }
 
+/* The last two components of a path. */
+static const char *path_tail(const char *path)
+{
+	const char *end = strrchr(path, '/'), *p = end;
+
+	while (p && p > path && p[-1] != '/')
+		p--;
+	return p ? p : path;
+}
+
 /* path below dir: what follows, else NULL. */
 static const char *below(const char *path, const char *dir)
 {
@@ -108,16 +118,34 @@ static const char *below(const char *path, const char *dir)
 	return path + n + 1;
 }
 
+/* The recorded program itself, not one of its libraries. */
+static bool in_program(const struct as_model *m, const struct as_row *row)
+{
+	const char *program = m->args.n        ? m->args.v[0]
+			      : m->processes.n ? m->processes.v[0].name
+					       : "";
+	const char *slash = strrchr(program, '/');
+
+	program = slash ? slash + 1 : program;
+	return row->module && *program && strcmp(row->module, program) == 0;
+}
+
+/*
+ * The file of the program's own code, short: below the working directory, or in the program's
+ * binary and neither of a library's crate nor the compiler's.
+ */
 static const char *own_file(const struct as_model *m, const struct as_row *row)
 {
-	const char *file = row->file;
+	const char *file = row->file, *local;
 
 	if (!file || !*file || strncmp(file, "/rustc/", 7) == 0 || strstr(file, "/.cargo/") ||
-	    strstr(file, "/vendor/") || strstr(file, "/rustlib/"))
+	    strstr(file, "/vendor/") || strstr(file, "/rustlib/") ||
+	    strncmp(file, "library/", 8) == 0)
 		return NULL;
-	if (*file != '/')
-		return strncmp(file, "library/", 8) == 0 ? NULL : file;
-	return below(file, as_model_info(m, "cwd"));
+	local = below(file, as_model_info(m, "cwd"));
+	if (local || !in_program(m, row))
+		return local;
+	return *file == '/' ? (row->crate && *row->crate ? NULL : path_tail(file)) : file;
 }
 
 void as_style_path(struct as_buf *out, const struct as_model *m, const char *path)
@@ -138,16 +166,6 @@ bool as_style_is_own(const struct as_model *m, const struct as_row *row)
 	return own_file(m, row) != NULL;
 }
 
-/* The last two components of a path. */
-static const char *path_tail(const char *path)
-{
-	const char *end = strrchr(path, '/'), *p = end;
-
-	while (p && p > path && p[-1] != '/')
-		p--;
-	return p ? p : path;
-}
-
 void as_style_where(struct as_buf *out, const struct as_model *m, const struct as_row *row)
 {
 	const char *file = own_file(m, row);
@@ -156,8 +174,6 @@ void as_style_where(struct as_buf *out, const struct as_model *m, const struct a
 		as_buf_adds(out, row->crate);
 		return;
 	}
-	if (!file && row->file && *row->file && row->line)
-		file = path_tail(row->file);
 	if (file) {
 		as_buf_adds(out, file);
 		if (row->line)
