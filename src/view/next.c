@@ -232,8 +232,7 @@ static void by_sample(struct steps *s)
 	}
 	for (size_t i = 0; i < m->threads.n; i++)
 		busy += thread[i] >= THREAD_WORTH * all && all > 0;
-	if (all > 0 && kernel >= WORTH_KERNEL * all && m->recording.flags & 2 &&
-	    !s->q->asked->no_kernel) {
+	if (all > 0 && kernel >= WORTH_KERNEL * all && !s->q->asked->no_kernel) {
 		struct step *step = add(s, kernel / all);
 
 		as_buf_adds(&step->command, "assay report --no-kernel");

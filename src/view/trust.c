@@ -381,6 +381,15 @@ static void recorder(struct block *b)
 		     t->recorder_cpu_s / t->duration_s * 100);
 }
 
+static bool has_kernel_frames(const struct as_model *m)
+{
+	as_vec_foreach (f, &m->frames) {
+		if (f->flags & AS_FRAME_KERNEL)
+			return true;
+	}
+	return false;
+}
+
 static void source(struct block *b)
 {
 	const struct as_trust *t = &b->t;
@@ -395,7 +404,7 @@ static void source(struct block *b)
 		fact(b, "no hardware counters here: timer samples");
 	else if (*t->event)
 		fact(b, "event %s", t->event);
-	if (!(b->m->recording.flags & 2) && b->m->samples.n)
+	if (!(b->m->recording.flags & 2) && !has_kernel_frames(b->m) && b->m->samples.n)
 		fact(b, "kernel time counts for its callers");
 }
 

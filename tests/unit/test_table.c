@@ -57,7 +57,7 @@ static void numbers_stand_on_their_decimal_point(void **state)
 
 	make(&t);
 	add_row(&t, share(23.1, 0.8), share(100, 0), "memchr::find", "memchr");
-	add_row(&t, share(9.8, 10.2), share(61.3, 1), "tokenize", "src/tokenize.rs:88");
+	add_row(&t, share(19.8, 10.2), share(61.3, 1), "tokenize", "src/tokenize.rs:88");
 	add_row(&t, (struct as_share){.value = 0, .low = 0, .high = 0.0037, .samples = 0},
 		share(0.4, 0.1), "rare", "x");
 	as_table_mark(&t, 0, "┘");
@@ -65,7 +65,7 @@ static void numbers_stand_on_their_decimal_point(void **state)
 	assert_string_equal(
 		out.p, "   self             total          function\n"
 		       "    23.1 ±0.8  %    100.0      %   memchr::find   memchr\n"
-		       "     9.8 ±10.2       61.3 ±1.0     tokenize       src/tokenize.rs:88\n"
+		       "    19.8 ±10.2       61.3 ±1.0     tokenize       src/tokenize.rs:88\n"
 		       "   ≤ 0.4        ┘     0.4 ±0.1     rare           x\n");
 	as_buf_clear(&out);
 	as_table_clear(&t);
