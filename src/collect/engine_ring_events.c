@@ -52,6 +52,14 @@ static uint64_t random_period(struct as_ring *e)
 	return e->period_ns * 3 / 4 + as_ring_random(e) % (e->period_ns / 2 + 1);
 }
 
+/* Samples until the next change of period. */
+static uint32_t random_run(struct as_ring *e)
+{
+	uint64_t mean = AS_MIN(AS_MAX(e->rate_hz * 64 / 1000, 6ull), 256ull);
+
+	return (uint32_t)(mean / 2 + as_ring_random(e) % (mean + 1));
+}
+
 /* ---- CPUs and rings ---- */
 
 int as_ring_open_cpus(struct as_ring *e, struct as_error *err)
@@ -163,7 +171,7 @@ static int open_sampler(struct as_ring *e, size_t cpu_index, pid_t tid,
 	if (!c->ring.page)
 		return 0;
 	s.period_ns = s.prev_ns = random_period(e);
-	s.reroll_at = 32 + (uint32_t)(as_ring_random(e) % 65);
+	s.reroll_at = random_run(e);
 	spec->period_ns = s.period_ns;
 	as_perf_attr_sampler(&e->event, spec, &a);
 	s.fd = as_perf_open(&a, tid, c->cpu);
@@ -387,7 +395,7 @@ static void reroll(struct as_ring *e, struct as_ring_sampler *s)
 	s->period_ns = period;
 	s->set_ns = as_now_ns();
 	s->since = 0;
-	s->reroll_at = 32 + (uint32_t)(as_ring_random(e) % 65);
+	s->reroll_at = random_run(e);
 }
 
 void as_ring_jitter(struct as_ring *e, uint64_t now_ns)
