@@ -21,7 +21,7 @@
 #include "collect/perf_regs_priv.h"
 
 #define WINDOW_BYTES 16384u
-#define OVERLAP      128u
+#define PROBES       16u
 #define BATCH_FRAMES 48u
 #define MEMO_FRAMES  64u /* chains below that are read anew */
 
@@ -41,6 +41,20 @@ static ssize_t read_live(pid_t tid, uint64_t avma, void *out, size_t n)
 	struct iovec local = {out, n}, remote = {(void *)(uintptr_t)avma, n};
 
 	return process_vm_readv(tid, &local, 1, &remote, 1, 0);
+}
+
+/* n <= PROBES words of live memory. */
+static bool read_words(struct walk *w, const uint64_t *at, uint64_t *ret, size_t n)
+{
+	struct iovec local = {ret, 8 * n}, remote[PROBES];
+	ssize_t got;
+
+	for (size_t i = 0; i < n; i++)
+		remote[i] = (struct iovec){(void *)(uintptr_t)at[i], 8};
+	got = process_vm_readv(w->rec->tid, &local, 1, remote, n, 0);
+	if (got < 0)
+		w->live_errno = errno;
+	return got == (ssize_t)(8 * n);
 }
 
 static int read_window(struct walk *w, uint64_t avma, void *out, size_t n)
@@ -103,22 +117,32 @@ static struct as_unwind_env unwind_env(struct walk *w)
 
 /* ---- continuing a copy that was too short ---- */
 
-/* Condition 1: the bytes last used stand in live memory as they were copied. */
+/*
+ * Condition 1: what the unwinding read last stands in live memory as it was copied: on x86-64 the
+ * return addresses of the last frames; locals beside them may change at any time.
+ */
 static bool still_there(struct walk *w, const struct as_unwind_result *res)
 {
 	uint64_t end = w->sp + w->rec->nstack;
-	uint64_t high =
-		res->highest_addr > w->sp && res->highest_addr <= end ? res->highest_addr : end;
-	size_t n = (size_t)AS_MIN(high - w->sp, (uint64_t)OVERLAP);
-	uint8_t now[OVERLAP];
-	ssize_t got;
+	uint64_t at[PROBES], now[PROBES];
+	size_t k = 0;
 
-	if (!n)
+	for (size_t i = res->nframes; AS_PERF_RA_BELOW_CFA && i-- > 1 && k < 4;) {
+		const struct as_uframe *f = &w->e->uframes[i];
+
+		if (!f->exact && f->sp >= w->sp + 8 && f->sp <= end)
+			at[k++] = f->sp - 8;
+	}
+	/* no frame was left within the copy: its last bytes stand for the leaf's frame */
+	for (uint64_t p = end; !k && w->rec->nstack >= 64 && p > end - 64; p -= 8)
+		at[k++] = (p - 8) & ~7ull;
+	if (!k || !read_words(w, at, now, k))
 		return false;
-	got = read_live(w->rec->tid, high - n, now, n);
-	if (got < 0)
-		w->live_errno = errno;
-	return got == (ssize_t)n && !memcmp(now, w->rec->stack + (high - n - w->sp), n);
+	for (size_t i = 0; i < k; i++) {
+		if (memcmp(&now[i], w->rec->stack + (at[i] - w->sp), 8))
+			return false;
+	}
+	return true;
 }
 
 /* Condition 2, with a small memory of addresses that passed. */
@@ -149,39 +173,22 @@ static bool calls_are_real(struct walk *w, const struct as_uframe *f, size_t fro
 	return true;
 }
 
-#if defined(__x86_64__)
 /* Sixteen return addresses spread over the chain stand where they stood. */
 static bool memo_stands(struct walk *w, const struct as_uframe *f, size_t n)
 {
-	enum { PROBES = 16 };
-	struct iovec local[PROBES], remote[PROBES];
-	uint64_t now[PROBES];
-	size_t k = 0, at[PROBES];
+	uint64_t at[PROBES], want[PROBES], now[PROBES];
+	size_t k = 0;
 
-	for (size_t i = 0; i < PROBES; i++) {
+	for (size_t i = 0; AS_PERF_RA_BELOW_CFA && i < PROBES; i++) {
 		size_t j = 1 + (n - 2) * i / (PROBES - 1);
 
 		if (f[j].exact || f[j].signal)
 			continue;
-		at[k] = j;
-		local[k] = (struct iovec){&now[k], 8};
-		remote[k] = (struct iovec){(void *)(uintptr_t)(f[j].sp - 8), 8};
-		k++;
+		at[k] = f[j].sp - 8;
+		want[k++] = f[j].avma;
 	}
-	if (!k || process_vm_readv(w->rec->tid, local, k, remote, k, 0) != (ssize_t)(8 * k))
-		return false;
-	for (size_t i = 0; i < k; i++) {
-		if (now[i] != f[at[i]].avma)
-			return false;
-	}
-	return true;
+	return k && read_words(w, at, now, k) && !memcmp(now, want, k * sizeof *now);
 }
-#else
-static bool memo_stands(struct walk *w, const struct as_uframe *f, size_t n)
-{
-	return false; /* where a return address is kept differs from function to function */
-}
-#endif
 
 /* Index of the frame with this sp and pc in the memo; its n when there is none. */
 static size_t memo_find(const struct as_ring_memo *m, const struct as_uframe *f)

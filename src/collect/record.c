@@ -469,5 +469,7 @@ int as_record(const struct as_recording_request *q, struct as_recording_outcome 
 	r.target.hold_fd = r.target.exec_err_fd = r.target.pidfd = -1;
 	status = run(&r, err ? err : &own);
 	clear(&r);
+	if (status >= 0 && err)
+		*err = (struct as_error){0}; /* of an engine or a thread that was passed over */
 	return status;
 }

@@ -5,6 +5,7 @@
  */
 #include "image/image_priv.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -250,12 +251,40 @@ static void unescape_newlines(char *path)
 	*to = '\0';
 }
 
-int as_image_read_maps(struct as_image *im, pid_t pid, uint64_t time_ns, struct as_error *err)
+/* Appends the maps of a thread; its number serves wherever /proc wants a process. */
+static int read_maps_text(pid_t tid, struct as_buf *out, struct as_error *err)
 {
 	char path[64];
+	snprintf(path, sizeof path, "/proc/%d/maps", (int)tid);
+	return as_read_file(path, AS_IMAGE_MAX_MAPS, out, err);
+}
+
+/* A process whose main thread has ended shows its memory only through one that lives. */
+static pid_t read_maps_of_any_thread(pid_t pid, struct as_buf *out)
+{
+	char path[64];
+	snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+	DIR *dir = opendir(path);
+	pid_t found = pid;
+	for (struct dirent *d; dir && !out->len && (d = readdir(dir));) {
+		uint64_t tid;
+		if (!as_parse_u64(d->d_name, &tid) || tid > INT32_MAX)
+			continue;
+		if (read_maps_text((pid_t)tid, out, NULL) >= 0 && out->len)
+			found = (pid_t)tid;
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+int as_image_read_maps(struct as_image *im, pid_t pid, uint64_t time_ns, struct as_error *err)
+{
 	struct as_buf text = {0};
-	snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
-	int r = as_read_file(path, AS_IMAGE_MAX_MAPS, &text, err);
+	pid_t via = pid; /* whose /proc folder shows the files */
+	int r = read_maps_text(pid, &text, err);
+	if (r >= 0 && !text.len)
+		via = read_maps_of_any_thread(pid, &text);
 	if (r < 0 || !text.len) {
 		as_buf_clear(&text);
 		return r < 0 ? r
@@ -276,7 +305,7 @@ int as_image_read_maps(struct as_image *im, pid_t pid, uint64_t time_ns, struct 
 		if (!parse_maps_line(line, &s, &exec) || !exec)
 			continue;
 		unescape_newlines((char *)s.path);
-		if (identify(im, before.nmap ? &before : p, pid, &s, &m))
+		if (identify(im, before.nmap ? &before : p, via, &s, &m))
 			insert_at(p, p->nmap, m);
 	}
 	bool same = before.nmap == p->nmap;
