@@ -74,6 +74,19 @@ enum as_bpf_process_flags {
 	AS_BPF_PROCESS_HELD = 1, /* until it execs: its samples are of the launcher */
 };
 
+/*
+ * What the kernel itself knows of a process that was forked or has called exec while followed:
+ * its memory, and the first mappings after exec, until the tool publishes. m[i] is valid when
+ * its size is not 0.
+ */
+#define AS_BPF_FRESH 4
+struct as_bpf_fresh {
+	uint64_t mm;
+	uint32_t n, reserved;
+	struct as_bpf_mapping m[AS_BPF_FRESH];
+};
+_Static_assert(sizeof(struct as_bpf_fresh) == 144, "layout is shared with BPF");
+
 /* Read-only data of the programs, set before loading. */
 struct as_bpf_config {
 	uint32_t max_frames;

@@ -71,6 +71,12 @@ struct {
 	__type(value, struct as_bpf_file);
 } files SEC(".maps");
 struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, uint32_t);
+	__type(value, struct as_bpf_fresh);
+} fresh SEC(".maps");
+struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 22); /* set by the loader */
 } samples SEC(".maps");
@@ -149,6 +155,18 @@ static __always_inline void store_regs(struct as_walk *w, const struct pt_regs *
 	w->reg[16] = r->ip;
 }
 
+/*
+ * The user stack is not there any more when the thread's memory is gone (exit), nor yet when
+ * exec has replaced the memory but not the registers.
+ */
+static __always_inline bool stack_gone(uint32_t tgid)
+{
+	uint64_t mm = current_mm();
+	const struct as_bpf_fresh *f = bpf_map_lookup_elem(&fresh, &tgid);
+
+	return !mm || (f && f->mm != mm);
+}
+
 /* Registers the thread has, or will have again, in user mode. False: there are none. */
 static __always_inline bool user_regs(struct as_walk *w, struct bpf_perf_event_data *ctx,
 				      bool kernel)
@@ -218,7 +236,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	}
 	w->process = *p;
 	s->generation = w->process.generation;
-	bool ok = user_regs(w, ctx, kernel);
+	bool ok = user_regs(w, ctx, kernel) && !(kernel && stack_gone(tgid));
 	as_walk_begin(w);
 	w->use_vma = 1;
 	if (!ok) {
@@ -239,6 +257,8 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	if (!p)
 		return 0;
 	struct as_bpf_process copy = *p;
+	struct as_bpf_fresh f = {.mm = (uint64_t)child->mm};
+	bpf_map_update_elem(&fresh, &to, &f, BPF_ANY);
 	bpf_map_update_elem(&processes, &to, &copy, BPF_ANY);
 	return 0;
 }
@@ -250,7 +270,11 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	struct as_bpf_process empty = {0};
 
 	/* fails for processes that are not followed */
-	bpf_map_update_elem(&processes, &tgid, &empty, BPF_EXIST);
+	if (bpf_map_update_elem(&processes, &tgid, &empty, BPF_EXIST))
+		return 0;
+	struct as_bpf_fresh f = {.mm = (uint64_t)task->mm};
+	if (!bpf_map_update_elem(&fresh, &tgid, &f, BPF_ANY))
+		first_mappings(task, tgid);
 	return 0;
 }
 
@@ -259,7 +283,9 @@ int BPF_PROG(on_free, struct task_struct *task)
 {
 	uint32_t tgid = task->tgid;
 
-	if ((uint32_t)task->pid == tgid)
+	if ((uint32_t)task->pid == tgid) {
 		bpf_map_delete_elem(&processes, &tgid);
+		bpf_map_delete_elem(&fresh, &tgid);
+	}
 	return 0;
 }

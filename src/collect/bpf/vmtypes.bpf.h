@@ -54,6 +54,7 @@ typedef struct {
 } mm_context_t;
 struct mm_struct {
 	mm_context_t context;
+	unsigned long start_code;
 };
 struct super_block {
 	__u32 s_dev;

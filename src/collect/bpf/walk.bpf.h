@@ -44,7 +44,7 @@ struct as_walk {
 	uint32_t leaf;       /* leaf_reg holds this frame's registers */
 	uint32_t last;       /* where the last mapping was found, from the process's base */
 	uint32_t end, done;
-	uint32_t use_vma; /* as_walk_vma may be called: once per sample */
+	uint32_t use_vma; /* the kernel was not asked for a mapping yet: once per sample */
 	uint32_t reserved;
 	struct as_bpf_process process;
 	struct as_bpf_mapping vma; /* size_bytes 0: none */
@@ -154,8 +154,7 @@ AS_WALK_INLINE int as_walk_find_rule(struct as_walk *w, uint64_t avma)
 
 	if (!m) {
 		m = &w->vma;
-		if (avma - m->start_avma >= m->size_bytes &&
-		    (!w->use_vma || as_walk_vma(w, avma))) {
+		if (avma - m->start_avma >= m->size_bytes && as_walk_vma(w, avma)) {
 			as_walk_push(w, (w->pc & AS_BPF_FRAME_ADDR_MASK) |
 						(w->dec ? 0 : AS_BPF_FRAME_EXACT));
 			return as_walk_stop(w, w->process.n ? AS_END_NOMAP : AS_END_NOPROC);

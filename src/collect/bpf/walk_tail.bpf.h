@@ -15,6 +15,17 @@ static __always_inline bool read_user_regs(struct pt_regs *ret)
 	return !bpf_probe_read_kernel(ret, sizeof(*ret), (const void *)(top - sizeof(*ret)));
 }
 
+static __always_inline uint64_t current_mm(void)
+{
+	struct task_struct *t = (struct task_struct *)bpf_get_current_task();
+
+	return (uint64_t)BPF_CORE_READ(t, mm);
+}
+
+static __always_inline void first_mappings(struct task_struct *t, uint32_t tgid)
+{
+}
+
 static __always_inline int as_walk_vma(struct as_walk *w, uint64_t avma)
 {
 	return 1;
