@@ -43,6 +43,7 @@ struct as_block_func {
 	const char *linkage, *name, *decl_file; /* NULL: unknown */
 	uint32_t decl_line;
 	bool resolved;
+	bool plain; /* linkage is only the source name: DWARF has no linkage name */
 };
 struct as_block_disk_func {
 	uint32_t linkage, name, decl_file, decl_line; /* offsets into the pool, 0: none */

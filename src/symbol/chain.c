@@ -5,6 +5,8 @@
  */
 #include "symbol/symmod_priv.h"
 
+#include <string.h>
+
 #define MAX_CHAIN      512 /* frames of one address */
 #define MAX_NEIGHBOURS 64  /* intervals looked at for a call site */
 
@@ -104,24 +106,46 @@ bool as_chain_line(struct as_block *b, uint32_t rel, struct as_symframe *f)
 	return true;
 }
 
-uint32_t as_symmod_aliases(struct as_symmod *m, uint64_t entry_svma)
+/*
+ * Counts the further names of a function and, where DWARF has only its plain name (local classes,
+ * lambdas, line tables only), takes the mangled one of its symbol. Once per function: both stay in
+ * the block.
+ */
+void as_chain_name_function(struct as_symmod *m, struct as_block *b, struct as_block_node *n)
 {
 	struct as_symtab *t = as_symmod_symtab(m);
+	uint64_t entry = m->text_lo + n->a;
 	struct as_symtab_hit hit;
+	struct as_block_func f;
 
-	return t && as_symtab_find(t, entry_svma, &hit) && hit.start == entry_svma ? hit.aliases
-										   : 0;
+	n->b = 0;
+	if (!t || !as_symtab_find(t, entry, &hit) || hit.start != entry || hit.synthetic)
+		return;
+	n->b = hit.aliases;
+	if (!b->dw || !as_block_get_func(b, n->func, &f) || (f.linkage && !f.plain))
+		return;
+	if (!strncmp(hit.name, "_Z", 2) || !strncmp(hit.name, "_R", 2) || !f.linkage) {
+		b->func[n->func].linkage = hit.name;
+		if (!f.name)
+			b->func[n->func].name = hit.name;
+	}
 }
 
-static void finish_function(struct as_symmod *m, struct as_block_node *n)
+static void finish_function(struct as_symmod *m, struct as_block *b, struct as_block_node *n)
 {
-	uint64_t entry = m->text_lo + n->a;
+	struct as_symframe *last = &m->frame.v[m->frame.n - 1];
+	struct as_block_func f;
 
-	if (n->b == AS_BLOCK_NONE)
-		n->b = as_symmod_aliases(m, entry);
+	if (n->b == AS_BLOCK_NONE) {
+		as_chain_name_function(m, b, n);
+		if (as_block_get_func(b, n->func, &f)) {
+			last->linkage = f.linkage;
+			last->name = f.name;
+		}
+	}
 	for (size_t i = 0; i < m->frame.n; i++)
-		m->frame.v[i].func_svma = entry;
-	m->frame.v[m->frame.n - 1].aliases = n->b;
+		m->frame.v[i].func_svma = m->text_lo + n->a;
+	last->aliases = n->b;
 }
 
 static void add_frame(struct as_symmod *m, struct as_block *b, const struct as_block_node *n)
@@ -181,7 +205,7 @@ bool as_chain_build(struct as_symmod *m, struct as_block *b, uint32_t rel)
 		f->column = as_block_column(call->b);
 	}
 	if (!as_block_is_inlined(&b->node[node]))
-		finish_function(m, &b->node[node]);
+		finish_function(m, b, &b->node[node]);
 	if (m->no_inlines)
 		drop_inlined(m);
 	return true;

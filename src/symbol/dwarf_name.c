@@ -268,6 +268,7 @@ void as_dw_func_resolve(struct as_dw *dw, uint64_t ref, struct as_block_func *re
 		ret->name = ret->linkage;
 		return;
 	}
+	ret->plain = true;
 	ret->linkage = ret->name;
 	ret->name = qualified(dw, name_unit, name_off, ret->name);
 }

@@ -296,14 +296,14 @@ static uint8_t *used_files(const struct as_block *b)
 	return used;
 }
 
-/* Aliases are counted when somebody asks; the index has them for all. */
-static void count_all_aliases(struct as_symmod *m, struct as_block *b)
+/* Symbols are consulted when somebody asks; the index has their answer for all. */
+static void name_all_functions(struct as_symmod *m, struct as_block *b)
 {
 	for (size_t i = 0; i < b->nnode; i++) {
 		struct as_block_node *n = &b->node[i];
 
 		if (!as_block_is_inlined(n) && n->b == AS_BLOCK_NONE)
-			n->b = as_symmod_aliases(m, m->text_lo + n->a);
+			as_chain_name_function(m, b, n);
 	}
 }
 
@@ -320,7 +320,7 @@ static void write_block(struct as_symmod *m, struct as_block *b, struct as_buf *
 		.nfile = (uint32_t)b->nfile,
 	};
 
-	count_all_aliases(m, b);
+	name_all_functions(m, b);
 	as_buf_addc(&pool.b, '\0'); /* offset 0: no string */
 	as_buf_add(out, &d, sizeof d);
 	as_buf_add(out, b->seg, b->nseg * sizeof *b->seg);

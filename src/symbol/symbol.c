@@ -272,20 +272,6 @@ static bool from_symtab(struct as_symmod *m, uint64_t svma, const struct as_symf
 	return true;
 }
 
-/* The physical function has a symbol even where its DIE has no name. */
-static void name_outermost(struct as_symmod *m, uint64_t svma)
-{
-	struct as_symframe *f = &m->frame.v[m->frame.n - 1];
-	struct as_symtab *t;
-	struct as_symtab_hit hit;
-
-	if (f->linkage || f->inlined)
-		return;
-	t = as_symmod_symtab(m);
-	if (t && as_symtab_find(t, svma, &hit))
-		f->linkage = f->name = hit.name;
-}
-
 /* True when a unit has a function at svma; place gets the line when only that is known. */
 static bool from_dwarf(struct as_symmod *m, uint64_t svma, struct as_symframe *place)
 {
@@ -299,10 +285,8 @@ static bool from_dwarf(struct as_symmod *m, uint64_t svma, struct as_symframe *p
 			continue;
 		m->has_lines |= b->nrow != 0;
 		m->has_inlines |= b->nseg != 0;
-		if (as_chain_build(m, b, rel)) {
-			name_outermost(m, svma);
+		if (as_chain_build(m, b, rel))
 			return true;
-		}
 		if (!place->file)
 			(void)as_chain_line(b, rel, place);
 	}

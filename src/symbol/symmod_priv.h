@@ -53,8 +53,8 @@ struct as_block *as_symmod_block(struct as_symmod *m, uint32_t unit);
 
 /* chain.c: frames of rel from b into m->frame; false when b has no function there. */
 bool as_chain_build(struct as_symmod *m, struct as_block *b, uint32_t rel);
-/* Further names of the function at this address. */
-uint32_t as_symmod_aliases(struct as_symmod *m, uint64_t entry_svma);
+/* Fills in what the symbol table knows of a function node: alias count, mangled name. */
+void as_chain_name_function(struct as_symmod *m, struct as_block *b, struct as_block_node *n);
 /* The line of rel alone, into f; false when b has none. */
 bool as_chain_line(struct as_block *b, uint32_t rel, struct as_symframe *f);
 
