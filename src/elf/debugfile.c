@@ -16,6 +16,8 @@
 #include "base/mem.h"
 #include "elf/elf_priv.h"
 
+#define MAX_CRC_BYTES (16ull << 30) /* a sparse file can claim any size */
+
 static const char *const default_dirs[] = {"/usr/lib/debug", NULL};
 
 struct search {
@@ -84,6 +86,8 @@ static const char *mismatch(const struct search *q, const struct as_elf *e)
 {
 	const struct as_build_id *id = as_elf_build_id(e);
 
+	if (q->crc && e->img.n > MAX_CRC_BYTES)
+		return "refused: it is too large for its CRC to be checked";
 	if (q->id_required && !id->len)
 		return "refused: it has no build-id";
 	if (q->id && q->id->len && id->len && !same_id(q->id, id))
@@ -115,19 +119,20 @@ static struct as_elf *try_in(struct search *q, const char *root, const char *pat
 	struct as_elf *e = NULL;
 	const char *why;
 	int fd = as_open_in_root(root, path);
+	AS_CLEANUP(as_free_autop) char *shown = as_xasprintf("%s%s", root ? root : "", path);
 
 	if (fd < 0) {
-		note(q, path, "%s", fd == -ENOENT ? "not there" : strerror(-fd));
+		note(q, shown, "%s", fd == -ENOENT ? "not there" : strerror(-fd));
 		return NULL;
 	}
 	AS_CLEANUP(as_free_autop) char *name = resolved_name(fd, root, path);
 
 	if (as_elf_open_fd(fd, name, &e, &err) < 0) {
-		note(q, path, "refused: %s", err.msg);
+		note(q, shown, "refused: %s", err.msg);
 		return NULL;
 	}
 	why = mismatch(q, e);
-	note(q, path, "%s", why ? why : "used");
+	note(q, shown, "%s", why ? why : "used");
 	if (why) {
 		as_elf_close(e);
 		return NULL;

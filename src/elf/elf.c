@@ -22,6 +22,9 @@
 
 #define MAX_SECTIONS     (1u << 20)
 #define MAX_SECTION_NAME 255
+/* The build-id stands among the first notes; more are not looked at. */
+#define MAX_NOTES        64
+#define MAX_NOTE_BYTES   (64u << 10)
 #define NOTE_GNU_ID      3
 
 static int check_ident(const struct as_elf *e, struct as_error *err)
@@ -56,7 +59,7 @@ static enum as_arch arch_of(unsigned machine)
 /* Scans notes for the GNU build-id. align is 4 or 8: padding of name and descriptor. */
 static bool find_id_note(const uint8_t *p, size_t n, size_t align, struct as_build_id *ret)
 {
-	struct as_rd r = AS_RD(p, n);
+	struct as_rd r = AS_RD(p, AS_MIN(n, (size_t)MAX_NOTE_BYTES));
 
 	while (as_rd_left(&r) >= 12) {
 		uint32_t namesz = as_rd_u32(&r), descsz = as_rd_u32(&r), type = as_rd_u32(&r);
@@ -81,15 +84,21 @@ static bool find_id_note(const uint8_t *p, size_t n, size_t align, struct as_bui
 /* ph: headers as libelf points to them, not always aligned. */
 static void load_segments(struct as_elf *e, const void *ph, size_t n)
 {
+	unsigned notes = 0;
+
 	e->seg = as_xcalloc(n ? n : 1, sizeof *e->seg);
 	for (size_t i = 0; i < n; i++) {
 		Elf64_Phdr h;
 
 		memcpy(&h, (const char *)ph + i * sizeof h, sizeof h);
-		if (h.p_type == PT_NOTE && !e->id.len &&
+		if (h.p_type == PT_NOTE && !e->id.len && notes++ < MAX_NOTES &&
 		    as_elf_in_file(e, h.p_offset, h.p_filesz))
 			find_id_note(e->img.p + h.p_offset, h.p_filesz, h.p_align == 8 ? 8 : 4,
 				     &e->id);
+		if (h.p_type == PT_DYNAMIC) {
+			e->dyn_off = h.p_offset;
+			e->dyn_size = h.p_filesz;
+		}
 		if (h.p_type != PT_LOAD || h.p_offset + h.p_filesz < h.p_offset ||
 		    h.p_vaddr + h.p_memsz < h.p_vaddr)
 			continue;
@@ -172,10 +181,12 @@ static void load_sections(struct as_elf *e, Elf *le)
 /* --only-keep-debug files keep the note's section while their PT_NOTE points nowhere. */
 static void id_from_sections(struct as_elf *e)
 {
+	unsigned notes = 0;
+
 	for (size_t i = 0; i < e->nsec && !e->id.len; i++) {
 		const struct as_elf_section *s = &e->sec[i];
 
-		if (s->type == SHT_NOTE && !s->compressed &&
+		if (s->type == SHT_NOTE && notes++ < MAX_NOTES && !s->compressed &&
 		    as_elf_in_file(e, s->off, s->size_bytes) &&
 		    !find_id_note(e->img.p + s->off, s->size_bytes, 4, &e->id))
 			find_id_note(e->img.p + s->off, s->size_bytes, 8, &e->id);

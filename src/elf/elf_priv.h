@@ -53,6 +53,7 @@ struct as_elf {
 	struct as_elf_section *sec;
 	struct as_elf_section_priv *priv;
 	size_t nsec;
+	uint64_t dyn_off, dyn_size; /* PT_DYNAMIC; 0, 0: none */
 	struct as_build_id id;
 	struct as_arena names; /* section names; freed at close */
 	struct as_elf

@@ -56,6 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct as_elf *e, *found;
 	const uint8_t *p;
 	uint64_t v;
+	size_t len;
 
 	if (as_elf_open_mem(data, size, "input", &e, NULL) < 0)
 		return 0;
@@ -66,6 +67,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		sink += v;
 	if (as_elf_svma_of_off(e, 0x1000, &v) && (p = as_elf_at(e, v, 8)) != NULL)
 		sink += p[7];
+	if ((p = as_elf_eh_frame(e, &v, &len)) != NULL && len)
+		sink += p[len - 1];
 	index_symbols(e);
 	if (as_debugfile_find(e, &search, &found, NULL, NULL) == AS_OK)
 		as_elf_close(found);

@@ -258,6 +258,94 @@ static void a_compressed_section_may_not_claim_the_moon(void **st)
 	free(bytes);
 }
 
+static void a_compressed_section_may_lie_at_an_odd_offset(void **st)
+{
+	const struct as_elf_section *s;
+	unsigned char *bytes, *moved;
+	const uint8_t *p, *q;
+	struct as_elf *e, *odd;
+	size_t n = 0, got, again, header;
+	uint64_t off;
+
+	fx_need("gcc");
+	fx_write("p.c", program);
+	assert_int_equal(fx_sh("gcc -g p.c -Wl,--compress-debug-sections=zlib -o p"), 0);
+	bytes = fx_read("p", &n);
+	e = must_open(fx_path("p"));
+	s = as_elf_find_section(e, ".debug_info");
+	assert_true(s && s->compressed);
+	/* a copy of the file after itself, one byte off; only this section's header points there */
+	moved = calloc(1, 2 * n + 1);
+	memcpy(moved, bytes, n);
+	memcpy(moved + n + !(n & 1), bytes, n);
+	off = n + !(n & 1) + s->off;
+	assert_true(s->off % 2 || off % 2);
+	header = as_get_le64(bytes + 40) + 64 * (size_t)(s - as_elf_sections(e, &got));
+	memcpy(moved + header + 24, &off, 8);
+	assert_int_equal(as_elf_open_mem(moved, 2 * n + 1, "p", &odd, NULL), AS_OK);
+	assert_int_equal(as_elf_section_data(e, ".debug_info", &p, &got, NULL), AS_OK);
+	assert_int_equal(as_elf_section_data(odd, ".debug_info", &q, &again, NULL), AS_OK);
+	assert_int_equal(got, again);
+	assert_memory_equal(p, q, got);
+	as_elf_close(odd);
+	as_elf_close(e);
+	free(moved);
+	free(bytes);
+}
+
+static void dynamic_symbols_need_no_section_headers(void **st)
+{
+	unsigned char *bytes;
+	struct as_elf *e;
+	size_t n = 0;
+
+	fx_need("gcc");
+	fx_write("d.c",
+		 "int exported_one(int x) { return x; } int exported_two(void) { return 2; }");
+	assert_int_equal(fx_sh("gcc -shared -fPIC d.c -o libd.so"), 0);
+	bytes = fx_read("libd.so", &n);
+	memset(bytes + 40, 0, 8); /* e_shoff */
+	memset(bytes + 60, 0, 4); /* e_shnum, e_shstrndx */
+	assert_int_equal(as_elf_open_mem(bytes, n, "libd.so", &e, NULL), AS_OK);
+	assert_int_equal(find_symbol(e, "exported_one").count, 1);
+	assert_true(find_symbol(e, "exported_two").found.dynamic);
+	assert_int_equal(as_elf_build_id(e)->len, 20);
+	as_elf_close(e);
+	free(bytes);
+}
+
+/* 200,000 symbols that share one name of 100,000 bytes: 20 GB of text in a file of 5 MB. */
+static void shared_names_are_not_delivered_without_end(void **st)
+{
+	enum { NSYM = 200000, NAME = 100000 };
+	size_t syms = 64 * 4, str = syms + 24 * (size_t)NSYM, end = str + NAME + 2;
+	unsigned char *b = calloc(1, end);
+	uint64_t v[] = {64, syms, 24 * (uint64_t)NSYM, str, NAME + 2};
+	struct wanted w = {0};
+	struct as_elf *e;
+
+	memcpy(b, "\177ELF\2\1\1", 7);
+	memcpy(b + 16, "\3\0\76\0\1", 5);
+	memcpy(b + 40, &v[0], 8);
+	memcpy(b + 52, "\100\0\70\0\0\0\100\0\3\0\2", 11);
+	b[128 + 4] = 2; /* SHT_SYMTAB, its strings are section 2 */
+	b[128 + 40] = 2;
+	memcpy(b + 128 + 24, &v[1], 16);
+	b[192 + 4] = 3; /* SHT_STRTAB */
+	memcpy(b + 192 + 24, &v[3], 16);
+	memset(b + str + 1, 'a', NAME);
+	for (size_t i = 0; i < NSYM; i++) {
+		b[syms + 24 * i] = 1;
+		b[syms + 24 * i + 4] = 2; /* STT_FUNC */
+		b[syms + 24 * i + 6] = 1;
+	}
+	assert_int_equal(as_elf_open_mem(b, end, "shared", &e, NULL), AS_OK);
+	as_elf_each_symbol(e, on_symbol, &w, NULL);
+	assert_in_range(w.total, 100, 1000);
+	as_elf_close(e);
+	free(b);
+}
+
 static void symbols_have_no_versions_and_no_mapping_symbols(void **st)
 {
 	struct as_elf *e;
@@ -539,6 +627,9 @@ int main(void)
 		cmocka_unit_test(own_libraries_translate_as_the_loader_says),
 		cmocka_unit_test(debug_sections_decompress),
 		cmocka_unit_test(a_compressed_section_may_not_claim_the_moon),
+		cmocka_unit_test(a_compressed_section_may_lie_at_an_odd_offset),
+		cmocka_unit_test(dynamic_symbols_need_no_section_headers),
+		cmocka_unit_test(shared_names_are_not_delivered_without_end),
 		cmocka_unit_test(symbols_have_no_versions_and_no_mapping_symbols),
 		cmocka_unit_test(mini_debug_info_gives_the_stripped_symbols_back),
 		cmocka_unit_test(the_same_build_id_is_found_with_and_without_program_headers),
