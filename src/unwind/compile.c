@@ -251,7 +251,8 @@ static void gap(struct compiler *c, uint64_t from, uint64_t to)
 		} else {
 			gap_code(c, a, r->code.p + at, n);
 		}
-		as_ut_row(&c->b, z, 0);
+		if (z < to)
+			as_ut_row(&c->b, z, 0);
 		c->stats.covered_bytes += n;
 	}
 }

@@ -251,7 +251,7 @@ static void arrive(const struct sweep *w, size_t at, struct place *p)
 static void sweep(struct sweep *w)
 {
 	/* the first function may be a piece of one that was split */
-	struct place p = {.s = entry_state, .body = entry_state, .from = FALLS_THROUGH};
+	struct place p = {.s = entry_state, .body = entry_state, .from = AFTER_CALL};
 	struct as_x86_insn i;
 	p.s.guess = true;
 	for (size_t at = 0; at < w->n; at += i.len) {
