@@ -232,12 +232,20 @@ static void gap_code(struct compiler *c, uint64_t svma, const uint8_t *code, siz
 	c->stats.synthesised++;
 }
 
+/* A root or trampoline right here takes the byte before it, too: no row may come between. */
+static bool known_code(struct compiler *c, uint64_t svma)
+{
+	struct as_bytes code = code_at(c, svma);
+	return c->arch->is_context_start(code.p, code.n) ||
+	       c->arch->is_sigreturn(code.p, code.n);
+}
+
 /* [from, to) has no FDE. */
 static void gap(struct compiler *c, uint64_t from, uint64_t to)
 {
 	if (from && to - from < GAP_MIN_BYTES)
 		return;
-	if (from)
+	if (from && !known_code(c, from))
 		as_ut_row(&c->b, from, 0);
 	for (size_t i = 0; i < c->ncode; i++) {
 		const struct as_code_range *r = &c->code[i];

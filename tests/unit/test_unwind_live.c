@@ -110,7 +110,8 @@ struct capture {
 };
 static struct capture got;
 
-/* The sanitizers put a function of theirs in front of backtrace(), which then is a frame too. */
+/* The sanitizers put a function of theirs in front of backtrace(), which then is a frame too.
+ */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define INTERCEPTORS 1
 #else
