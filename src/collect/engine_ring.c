@@ -204,6 +204,7 @@ static bool handle(struct as_ring *e, struct as_ring_cpu *c, const void *p, size
 		as_recorder_lost(e->env.recorder, rec.time_ns, (uint32_t)c->cpu, AS_LOSS_QUEUE,
 				 rec.count);
 		c->tick.lost_queue += rec.count;
+		e->lost += rec.count;
 		break;
 	case AS_PERF_LOST_SAMPLES:
 		as_recorder_lost(e->env.recorder, rec.time_ns, (uint32_t)c->cpu, AS_LOSS_KERNEL,
@@ -334,6 +335,14 @@ static void raise_fd_limit(void)
 	setrlimit(RLIMIT_NOFILE, &rl);
 }
 
+/* Where we may: a drain that comes late loses samples, and takes 1 to 2 % of a CPU only. */
+static void be_prompt(struct as_ring *e)
+{
+	e->old_nice = getpriority(PRIO_PROCESS, 0);
+	(void)setpriority(PRIO_PROCESS, 0,
+			  AS_MIN(e->old_nice, -10)); /* refused to ordinary users */
+}
+
 static struct as_ring *ring_new(const struct as_engine_env *env)
 {
 	struct as_ring *e = as_xcalloc(1, sizeof *e);
@@ -392,6 +401,7 @@ static int ring_start(void *p, struct as_error *err)
 	if (e->env.target->attached)
 		r = as_ring_enable(e);
 	e->started = true;
+	be_prompt(e);
 	e->sweep_after_ns = as_now_ns() + 60000000ull;
 	return r < 0 ? as_perf_fail(err, -r, "start sampling") : 0;
 }
@@ -431,6 +441,7 @@ static int ring_stop(void *p, struct as_error *err)
 
 	as_ring_disable(e);
 	drain_until(e, UINT64_MAX - 1);
+	(void)setpriority(PRIO_PROCESS, 0, e->old_nice);
 	if (e->damaged)
 		as_recorder_note(e->env.recorder, 2, "", "",
 				 "%llu damaged records from the kernel were skipped",

@@ -36,7 +36,9 @@
 
 #include "base/sys.h"
 
-#define RING_PAGES_START 256u /* 1 MiB with 4 KiB pages */
+#define RING_TOTAL_BYTES (8u << 20) /* of all CPUs, while each has 1 MiB or more */
+#define RING_START_MIN   (1u << 20)
+#define RING_START_MAX   (4u << 20)
 #define RING_PAGES_MIN   8u
 
 uint64_t as_ring_random(struct as_ring *e)
@@ -79,13 +81,16 @@ int as_ring_open_cpus(struct as_ring *e, struct as_error *err)
 }
 
 /* The largest ring that the mlock allowance gives: halved until it maps. */
-static int map_ring(struct as_ring_cpu *c, int fd, struct as_error *err)
+static int map_ring(struct as_ring *e, struct as_ring_cpu *c, int fd, struct as_error *err)
 {
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), start = RING_START_MAX;
 	struct as_perf_limits l;
 	struct rlimit rl = {0};
 	int r = 0;
 
-	for (size_t pages = RING_PAGES_START; pages >= RING_PAGES_MIN; pages /= 2) {
+	while (start > RING_START_MIN && start * e->ncpus > RING_TOTAL_BYTES)
+		start /= 2;
+	for (size_t pages = start / page; pages >= RING_PAGES_MIN; pages /= 2) {
 		r = as_perf_ring_map(&c->ring, fd, pages);
 		if (r != -EPERM && r != -ENOMEM)
 			break;
@@ -127,7 +132,7 @@ static int open_tracker(struct as_ring *e, struct as_ring_cpu *c, pid_t tid,
 		as_vec_push(&c->trackers, fd);
 		return 0;
 	}
-	r = map_ring(c, fd, err);
+	r = map_ring(e, c, fd, err);
 	if (r < 0) {
 		close(fd);
 		return r;
@@ -220,9 +225,10 @@ static void limit_copies(struct as_ring *e)
 {
 	e->copy_max = AS_RING_COPY_MAX;
 	for (size_t i = 0; i < e->ncpus; i++) {
-		if (e->cpus[i].ring.page && e->cpus[i].ring.size / 8 < e->copy_max)
-			e->copy_max = (uint32_t)(e->cpus[i].ring.size / 8);
+		if (e->cpus[i].ring.page && e->cpus[i].ring.size / 64 < e->copy_max)
+			e->copy_max = (uint32_t)(e->cpus[i].ring.size / 64);
 	}
+	e->copy_max = AS_MAX(e->copy_max & ~7u, 1024u);
 	e->copy_bytes = AS_MIN(e->copy_bytes, e->copy_max);
 }
 
@@ -415,6 +421,16 @@ void as_ring_jitter(struct as_ring *e, uint64_t now_ns)
 
 /* ---- copies of the right size ---- */
 
+/*
+ * No copy serves this thread: its stack is larger than any, or the copies end early at a page that
+ * was never touched, or on an alternate stack. It is continued from live memory anyhow.
+ */
+static bool is_hopeless(const struct as_ring_thread *t, uint32_t current)
+{
+	return t->keep_small || t->max_need > AS_RING_COPY_MAX ||
+	       (t->shorts * 2 > t->n && current >= t->max_need);
+}
+
 /* The size that would have served thread t, from what its samples of this window needed. */
 static uint32_t wanted_copy(const struct as_ring *e, const struct as_ring_thread *t,
 			    uint32_t current)
@@ -422,8 +438,11 @@ static uint32_t wanted_copy(const struct as_ring *e, const struct as_ring_thread
 	static const uint32_t sizes[] = {2048, 4096, 8192, 16384, 32768, AS_RING_COPY_MAX};
 	uint32_t want = AS_RING_COPY_START;
 
+	current = AS_MIN(current, e->copy_max);
 	if (t->n < 16)
 		return current;
+	if (t->shorts && is_hopeless(t, current))
+		return AS_MIN(want, e->copy_max);
 	if (t->shorts * 20 < t->n && t->max_need > current / 4)
 		return current;
 	for (size_t i = 0; i < AS_ARRAY_LEN(sizes); i++) {
@@ -431,10 +450,6 @@ static uint32_t wanted_copy(const struct as_ring *e, const struct as_ring_thread
 		if (want >= t->max_need + t->max_need / 8)
 			break;
 	}
-	/* deeper than any copy: it is continued from live memory anyhow, a small one costs less
-	 */
-	if (t->max_need > AS_RING_COPY_MAX)
-		want = 2 * AS_RING_COPY_START;
 	return AS_MIN(want, e->copy_max);
 }
 
@@ -488,8 +503,7 @@ static int open_replacements(struct as_ring *e, struct tid_list *l)
 			if (slot && e->threads.v[*slot].tid) {
 				struct as_ring_thread *t = &e->threads.v[*slot];
 
-				want = t->copy_bytes =
-					wanted_copy(e, t, t->copy_bytes ? t->copy_bytes : want);
+				want = t->copy_bytes = wanted_copy(e, t, want);
 			}
 			r = open_thread_samplers(e, l->tids.v[done], want, false);
 			if (r < 0 && r != -ESRCH)
@@ -531,12 +545,26 @@ static void replace_samplers(struct as_ring *e)
 		t->cpus_seen = 0; /* half a period was cut off again */
 }
 
+/* Samples were lost for want of room: smaller copies for everybody, down to the usual one. */
+static bool shrink_after_loss(struct as_ring *e)
+{
+	bool smaller = e->lost && e->copy_max > AS_RING_COPY_START;
+
+	if (smaller)
+		e->copy_max = AS_MAX(e->copy_max / 2, AS_RING_COPY_START);
+	e->lost = 0;
+	return smaller;
+}
+
 void as_ring_resize(struct as_ring *e, uint64_t now_ns)
 {
+	bool smaller;
+
 	if (e->copy_fixed || now_ns < e->sweep_after_ns)
 		return;
 	e->sweep_after_ns = now_ns + 200000000ull;
-	if (!any_thread_unhappy(e) || !affordable(e))
+	smaller = shrink_after_loss(e);
+	if ((!smaller && !any_thread_unhappy(e)) || !affordable(e))
 		return;
 	replace_samplers(e);
 	as_vec_foreach (t, &e->threads)

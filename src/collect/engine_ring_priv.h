@@ -40,6 +40,7 @@ struct as_ring_thread {
 	uint32_t copy_bytes; /* 0: as its creator's */
 	uint32_t n, shorts;  /* samples of this window; copies that were too short */
 	uint32_t max_need;   /* bytes of stack that a sample needed */
+	bool keep_small;     /* larger copies did not help */
 	struct as_ring_memo memo;
 };
 
@@ -71,6 +72,7 @@ struct as_ring {
 	struct as_map64 sampler_by_id; /* id -> index */
 	uint64_t rng;
 	bool started, forked; /* forked: in this drain */
+	int old_nice;
 
 	AS_VEC(struct as_ring_thread) threads; /* slots; tid 0: free */
 	AS_VEC(uint32_t) free_threads;
@@ -81,6 +83,7 @@ struct as_ring {
 
 	uint64_t sweep_after_ns, last_sample_ns;
 	unsigned sweeps;
+	uint64_t lost; /* since the last look at sizes */
 	uint64_t sampled, repaired, damaged;
 
 	struct as_map64 cfi_loaded; /* module id: its full CFI was asked for */

@@ -28,7 +28,6 @@
 #include "collect/collectors_priv.h"
 #include "collect/recorder_priv.h"
 
-#define EARLY_NAMES_NS     100000000ull
 #define MAX_CLOSURE        512
 #define PROGRESS_NS        200000000ull
 #define TICK_NS            200000000ull
@@ -297,8 +296,6 @@ static int record_loop(struct recording *r, struct as_error *err)
 				return status;
 		}
 		follow_cpu_time(r, now);
-		if (now > r->start_ns + EARLY_NAMES_NS)
-			as_rec_load_kallsyms(r->rec);
 		progress(r, now, "recording");
 		if (as_target_poll(&r->target) || handle_interrupt(r, now))
 			return 0;
@@ -355,6 +352,9 @@ static int start(struct recording *r, struct as_error *err)
 	status = open_engine(r, err);
 	if (status < 0)
 		return status;
+	/* 60 ms that would stall the drains, or delay the end, are spent while the target is held */
+	if (r->facts.kernel_stacks)
+		as_rec_load_kallsyms(r->rec);
 	r->start_ns = r->tick_ns = as_now_ns();
 	write_facts(r);
 	if (r->target.attached)

@@ -94,8 +94,7 @@ uint32_t as_rec_kernel_module(struct as_recorder *r, uint64_t addr);
 uint32_t as_rec_module_of_image(struct as_recorder *r, uint32_t image_id);
 /* Reads the perf map of a process that has JIT frames, once; called before it is gone. */
 void as_rec_keep_jit(struct as_recorder *r, pid_t pid);
-/* Reads the kernel's symbols when kernel code was seen: 40 ms that need not wait for the end.
- */
+/* Reads the kernel's symbols, once. */
 void as_rec_load_kallsyms(struct as_recorder *r);
 void as_rec_flush_ticks(struct as_recorder *r);
 

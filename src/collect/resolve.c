@@ -177,7 +177,7 @@ static void resolve_file(struct resolver *v, const struct as_rec_mod *mod,
 
 void as_rec_load_kallsyms(struct as_recorder *r)
 {
-	if (!r->kernel_mods_read || r->kallsyms_tried)
+	if (r->kallsyms_tried)
 		return;
 	r->kallsyms_tried = true;
 	(void)as_kallsyms_load(NULL, &r->kallsyms, NULL); /* absent: treated as hidden */
