@@ -21,9 +21,13 @@ enum as_name_flags {
 	AS_NAME_FOLD_GENERICS = 1, /* Vec<T>::push for Vec<alloc::string::String>::push */
 };
 /*
- * Short display form of a demangled name: "<impl A for B>::f" as "B::f", hashes, disambiguators and
- * lifetimes dropped, module path cut to what is needed, "{{closure}}" kept as "{closure}", C++
- * argument lists dropped. Deterministic; never empty.
+ * Short display form of a demangled name; the rules stand in name_rust.c and name_cxx.c:
+ *	methods		Vec<T,A>::extend, parse::Context::run	std's types alone, others with one module
+ *	functions	memchr::memmem::find, mem::swap	the last three components, std's two
+ *	closures	indexer::tokenize::{closure}
+ *	C++		std::vector<int>::push_back	no arguments, no default template arguments
+ * Hashes, disambiguators and lifetimes are dropped. Deterministic; never empty; at most 16 KiB.
+ * Folding leaves generics out, but for what drop_in_place drops.
  */
 void as_name_short(const char *full, enum as_lang lang, unsigned flags, struct as_buf *out);
 /* First path component of a Rust name ("<alloc::vec::Vec<T> as …>" → alloc); "" for others. */
