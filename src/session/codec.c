@@ -195,7 +195,7 @@ static uint64_t end_count(const struct as_rec_end *r)
 #define S(f) rec.f = get_s(&rd);
 #define T(f) rec.f = get_t(&rd);
 #define V(f)                                                                                   \
-	as_vec_reserve(&c->scratch->list, whole);                                              \
+	as_vec_reserve(&c->scratch->list, whole + 1);                                          \
 	rec.f = get_v(&rd, c->scratch);
 #define R(id, NAME, name, fields)                                                              \
 	static enum as_codec_result deliver_##name(struct as_codec_call *c, struct as_rd rd)   \

@@ -80,10 +80,10 @@ static uint64_t source_left(const struct source *s)
 
 static void grow(uint8_t **buf, size_t *cap, size_t need)
 {
-	if (need <= *cap)
+	if (*buf && need <= *cap)
 		return;
 	free(*buf);
-	*buf = as_xmalloc(need);
+	*buf = as_xmalloc(need + 1);
 	*cap = need;
 }
 

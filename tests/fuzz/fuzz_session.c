@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Any bytes as a session, through the reader, the model and every shape of profile. CRCs would stop
+ * nearly all mutations, so the input is taken both as a file and as the records of one good chunk.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/buf.h"
+#include "base/mem.h"
+#include "exchange/exchange.h"
+#include "model/model.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void ask(const struct as_model *m, enum as_by by, enum as_shape shape)
+{
+	struct as_query q = {.by = by, .shape = shape, .of = "a", .hide = "^b", .ignore = "zz"};
+	struct as_profile *p;
+
+	if (as_profile_make(m, &q, &p, NULL) < 0)
+		return;
+	as_vec_foreach (n, &p->nodes) {
+		struct as_row r;
+
+		as_profile_name(p, n->key, &r);
+		if (!r.name || (n->parent != AS_NONE && n->parent >= p->nodes.n))
+			abort();
+	}
+	as_vec_foreach (r, &p->rows) {
+		if (!(r->self.value >= 0) || !(r->total.value <= 1.000001))
+			abort();
+	}
+	as_profile_free(p);
+}
+
+static void use(const void *bytes, size_t n)
+{
+	struct as_model *m;
+	struct as_trust t;
+	struct as_buf folded = {0};
+
+	if (as_model_load_mem(bytes, n, &m, NULL) < 0)
+		return;
+	as_model_trust(m, &t);
+	if (t.complete + t.repaired + t.truncated != t.samples)
+		abort();
+	for (int shape = AS_SHAPE_FLAT; shape <= AS_SHAPE_CALLEES; shape++)
+		ask(m, (enum as_by)((n + (size_t)shape) % (AS_BY_PROCESS + 1)),
+		    (enum as_shape)shape);
+	(void)as_export_folded(
+		m, &(struct as_folded_options){.by_thread = n % 2, .mark_kernel = true},
+		&folded, NULL);
+	as_buf_clear(&folded);
+	as_model_free(m);
+}
+
+/* File header, then the input as the records of an uncompressed chunk. */
+static void use_as_records(const uint8_t *data, size_t size)
+{
+	struct as_buf b = {0};
+	size_t head;
+
+	as_buf_adds(&b, "ASSAYS1\n");
+	as_buf_le32(&b, 1);
+	as_buf_fill(&b, 0, 12);
+	head = b.len;
+	as_buf_adds(&b, "ACHK");
+	as_buf_le32(&b, (uint32_t)size);
+	as_buf_le32(&b, (uint32_t)size);
+	as_buf_fill(&b, 0, 16);
+	as_buf_le32(&b, as_crc32c(as_crc32c(0, b.p + head, 28), data, size));
+	as_buf_add(&b, data, size);
+	use(b.p, b.len);
+	as_buf_clear(&b);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	use(data, size);
+	if (size < 1u << 20)
+		use_as_records(data, size);
+	return 0;
+}
