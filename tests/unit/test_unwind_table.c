@@ -34,9 +34,19 @@ struct expect {
 	unsigned cfa, fp;
 	int64_t cfa_off, fp_off;
 	unsigned reg;
-	bool signal, root, plain_ra, ra_reg;
+	unsigned ra;
+	int64_t ra_off;
+	bool signal, root, ra_reg;
 	unsigned ra_regno;
 };
+#define OTHERWISE UINT32_MAX
+
+struct machine {
+	enum as_arch arch;
+	unsigned sp, fp, ra;
+};
+static const struct machine x86_64 = {AS_ARCH_X86_64, 7, 6, 16};
+static const struct machine aarch64 = {AS_ARCH_AARCH64, 31, 29, 30};
 
 static unsigned rule_cfa(struct as_rule r)
 {
@@ -58,7 +68,7 @@ static bool breg(const Dwarf_Op *op, unsigned *reg, int64_t *off)
 	return true;
 }
 
-static void expect_cfa(Dwarf_Frame *f, struct expect *x)
+static void expect_cfa(Dwarf_Frame *f, const struct machine *m, struct expect *x)
 {
 	Dwarf_Op *ops;
 	size_t n;
@@ -66,13 +76,13 @@ static void expect_cfa(Dwarf_Frame *f, struct expect *x)
 	if (dwarf_frame_cfa(f, &ops, &n) || !n || !breg(&ops[0], &x->reg, &x->cfa_off))
 		return;
 	if (n == 1)
-		x->cfa = x->reg == 7   ? AS_UT_CFA_SP
-			 : x->reg == 6 ? AS_UT_CFA_FP
-				       : AS_UT_CFA_REG;
+		x->cfa = x->reg == m->sp   ? AS_UT_CFA_SP
+			 : x->reg == m->fp ? AS_UT_CFA_FP
+					   : AS_UT_CFA_REG;
 	bool deref = n >= 2 && ops[1].atom == DW_OP_deref &&
 		     (n == 2 || (n == 3 && ops[2].atom == DW_OP_plus_uconst));
-	if (deref && (x->reg == 6 || x->reg == 7)) {
-		x->cfa = x->reg == 7 ? AS_UT_CFA_DEREF_SP : AS_UT_CFA_DEREF_FP;
+	if (deref && (x->reg == m->fp || x->reg == m->sp)) {
+		x->cfa = x->reg == m->sp ? AS_UT_CFA_DEREF_SP : AS_UT_CFA_DEREF_FP;
 		uint64_t plus = n == 3 ? ops[2].number : 0;
 		x->cfa_off = (int32_t)((uint32_t)(uint16_t)x->cfa_off | (uint32_t)plus << 16);
 	}
@@ -82,55 +92,95 @@ static void expect_cfa(Dwarf_Frame *f, struct expect *x)
 	}
 }
 
-static void expect_registers(Dwarf_Frame *f, struct expect *x)
+/* Where a register of the caller is: a fp kind of the table, and its offset. */
+static void expect_register(Dwarf_Frame *f, unsigned reg, unsigned *ret_kind, int64_t *ret_off)
 {
 	Dwarf_Op mem[3], *ops;
 	size_t n;
-	x->fp = AS_UT_FP_SAME;
-	if (!dwarf_frame_register(f, 6, mem, &ops, &n)) {
-		if (n == 0)
-			x->fp = ops ? AS_UT_FP_UNDEF : AS_UT_FP_SAME;
-		else if (ops[0].atom == DW_OP_call_frame_cfa && n <= 2) {
-			x->fp = AS_UT_FP_CFA;
-			x->fp_off = n == 2 ? (int64_t)ops[1].number : 0;
-		} else if (n == 1 && ops[0].atom == DW_OP_breg6) {
-			x->fp = AS_UT_FP_MEM;
-			x->fp_off = (int64_t)ops[0].number;
-		} else {
-			x->fp = UINT32_MAX;
-		}
-	}
-	if (dwarf_frame_register(f, 16, mem, &ops, &n))
+	*ret_kind = AS_UT_FP_SAME;
+	*ret_off = 0;
+	if (dwarf_frame_register(f, (int)reg, mem, &ops, &n))
 		return;
-	x->root = n == 0 && ops;
-	x->plain_ra =
-		n == 2 && ops[0].atom == DW_OP_call_frame_cfa && (int64_t)ops[1].number == -8;
-	if (n == 1 && (ops[0].atom == DW_OP_regx ||
-		       (ops[0].atom >= DW_OP_reg0 && ops[0].atom <= DW_OP_reg31))) {
-		x->ra_reg = true;
-		x->ra_regno = ops[0].atom == DW_OP_regx ? (unsigned)ops[0].number
-							: (unsigned)(ops[0].atom - DW_OP_reg0);
+	if (n == 0) {
+		*ret_kind = ops ? AS_UT_FP_UNDEF : AS_UT_FP_SAME;
+	} else if (ops[0].atom == DW_OP_call_frame_cfa && n <= 2) {
+		*ret_kind = AS_UT_FP_CFA;
+		*ret_off = n == 2 ? (int64_t)ops[1].number : 0;
+	} else if (n == 1 && ops[0].atom == DW_OP_breg0 + reg) {
+		*ret_kind = AS_UT_FP_MEM;
+		*ret_off = (int64_t)ops[0].number;
+	} else {
+		*ret_kind = OTHERWISE;
 	}
 }
 
-static bool agrees(const struct expect *x, struct as_rule r)
+static void expect_registers(Dwarf_Frame *f, const struct machine *m, struct expect *x)
+{
+	Dwarf_Op mem[3], *ops;
+	size_t n;
+	expect_register(f, m->fp, &x->fp, &x->fp_off);
+	expect_register(f, m->ra, &x->ra, &x->ra_off);
+	x->root = x->ra == AS_UT_FP_UNDEF;
+	if (dwarf_frame_register(f, (int)m->ra, mem, &ops, &n) || n != 1)
+		return;
+	unsigned atom = ops[0].atom;
+	if (atom == DW_OP_regx || (atom >= DW_OP_reg0 && atom <= DW_OP_reg31)) {
+		x->ra_reg = true;
+		x->ra_regno = atom == DW_OP_regx ? (unsigned)ops[0].number : atom - DW_OP_reg0;
+	}
+}
+
+static bool agrees_x86_64(const struct expect *x, struct as_rule r)
 {
 	int16_t fp_off = (int16_t)(r.w0 >> 16);
-	unsigned fp = r.w0 >> 8 & 0xff;
-	if (x->signal && !x->plain_ra)
-		return rule_cfa(r) == AS_UT_CFA_SIGNAL;
-	if (x->root)
-		return rule_cfa(r) == AS_UT_CFA_END;
 	if (x->ra_reg)
 		return rule_cfa(r) == AS_UT_CFA_RAREG && (uint16_t)fp_off == x->ra_regno &&
 		       r.w1 == x->cfa_off;
-	if (!x->plain_ra || x->fp == UINT32_MAX || x->cfa == AS_UT_CFA_EXPR)
-		return false;
-	if (rule_cfa(r) != x->cfa || r.w1 != x->cfa_off || fp != x->fp)
+	if (x->ra != AS_UT_FP_CFA || x->ra_off != -8 || x->fp == OTHERWISE)
 		return false;
 	if (x->cfa == AS_UT_CFA_REG)
-		return r.w0 >> 24 == x->reg;
-	return fp_off == x->fp_off;
+		return r.w0 >> 24 == x->reg && (r.w0 >> 8 & 0xff) == x->fp;
+	return (r.w0 >> 8 & 0xff) == x->fp && fp_off == x->fp_off;
+}
+
+/* x30 in its register, alone in memory, or right above x29. */
+static bool agrees_aarch64(const struct expect *x, struct as_rule r)
+{
+	int16_t off = (int16_t)(r.w0 >> 16);
+	unsigned kind = r.w0 >> 8 & 0xff;
+	if (x->ra == AS_UT_FP_SAME)
+		return kind == x->fp && (kind == AS_UT_FP_SAME || kind == AS_UT_FP_UNDEF);
+	if (x->ra != AS_UT_FP_CFA)
+		return false;
+	if (x->fp == AS_UT_FP_SAME)
+		return kind == AS_UT_FP_MEM && off == x->ra_off;
+	return x->fp == AS_UT_FP_CFA && kind == AS_UT_FP_CFA && off == x->fp_off &&
+	       x->ra_off == x->fp_off + 8;
+}
+
+static bool agrees(const struct expect *x, const struct machine *m, struct as_rule r)
+{
+	bool plain = m->arch == AS_ARCH_X86_64 && x->ra == AS_UT_FP_CFA && x->ra_off == -8;
+	if (x->signal && !plain)
+		return rule_cfa(r) == AS_UT_CFA_SIGNAL;
+	if (x->root)
+		return rule_cfa(r) == AS_UT_CFA_END;
+	if (!x->ra_reg &&
+	    (rule_cfa(r) != x->cfa || r.w1 != x->cfa_off || x->cfa == AS_UT_CFA_EXPR))
+		return false;
+	return m->arch == AS_ARCH_X86_64 ? agrees_x86_64(x, r) : agrees_aarch64(x, r);
+}
+
+/* Can only the general evaluator say this? */
+static bool needs_expression(const struct expect *x, const struct machine *m)
+{
+	if (x->cfa == AS_UT_CFA_EXPR || x->cfa == AS_UT_CFA_REG || x->fp == OTHERWISE)
+		return true;
+	if (x->fp_off != (int16_t)x->fp_off || x->ra_off != (int16_t)x->ra_off)
+		return true; /* does not fit a row */
+	if (m->arch == AS_ARCH_X86_64)
+		return x->ra != AS_UT_FP_CFA || x->ra_off != -8;
+	return x->ra == OTHERWISE || x->fp != x->ra || x->ra_off != x->fp_off + 8;
 }
 
 static const uint8_t *code_at(const struct cfi_file *f, uint64_t svma, size_t *n)
@@ -150,6 +200,7 @@ static enum mend judge(const struct cfi_file *f, const struct as_utable *t,
 		       const struct as_extent *e, uint64_t at, Dwarf_CFI *cfi)
 {
 	static const uint8_t context_start[] = {0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c, 0x24};
+	const struct machine *m = f->in.arch == AS_ARCH_AARCH64 ? &aarch64 : &x86_64;
 	struct expect x = {0};
 	struct as_rule r, next;
 	Dwarf_Frame *frame;
@@ -160,14 +211,13 @@ static enum mend judge(const struct cfi_file *f, const struct as_utable *t,
 	if (dwarf_cfi_addrframe(cfi, at, &frame))
 		return NO_ORACLE;
 	dwarf_frame_info(frame, &start, &end, &x.signal);
-	expect_cfa(frame, &x);
-	expect_registers(frame, &x);
+	expect_cfa(frame, m, &x);
+	expect_registers(frame, m, &x);
 	free(frame);
-	if (agrees(&x, r))
+	if (agrees(&x, m, r))
 		return SAME;
 	unsigned kind = rule_cfa(r);
-	if (kind == AS_UT_CFA_EXPR && (x.cfa == AS_UT_CFA_EXPR || x.cfa == AS_UT_CFA_REG ||
-				       x.fp == UINT32_MAX || !x.plain_ra))
+	if (kind == AS_UT_CFA_EXPR && needs_expression(&x, m))
 		return EXPRESSION;
 	if (kind == AS_UT_CFA_END &&
 	    f->in.entry_svma - e->start_svma < e->end_svma - e->start_svma)
@@ -180,8 +230,8 @@ static enum mend judge(const struct cfi_file *f, const struct as_utable *t,
 	    as_utable_find(t, at + 1, &next) && rule_cfa(next) == kind)
 		return BYTE_BEFORE;
 	fprintf(stderr,
-		"%#lx: rule %#x %d, libdw: cfa %u off %ld reg %u fp %u off %ld plain %d\n", at,
-		r.w0, r.w1, x.cfa, x.cfa_off, x.reg, x.fp, x.fp_off, x.plain_ra);
+		"%#lx: rule %#x %d, libdw: cfa %u off %ld reg %u fp %u off %ld ra %u off %ld\n",
+		at, r.w0, r.w1, x.cfa, x.cfa_off, x.reg, x.fp, x.fp_off, x.ra, x.ra_off);
 	return WRONG;
 }
 
@@ -245,6 +295,19 @@ static void tables_of_installed_programs_agree_with_libdw(void **state)
 		compare(paths[i], SAMPLES / 50);
 }
 
+/* The cross compiler's C library, where it is installed. */
+static void tables_of_aarch64_libraries_agree_with_libdw(void **state)
+{
+	static const char *const paths[] = {
+		"/usr/aarch64-linux-gnu/lib/libc.so.6",
+		"/usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1",
+		"/usr/aarch64-linux-gnu/lib/libm.so.6",
+		"/usr/aarch64-linux-gnu/lib/libstdc++.so.6",
+	};
+	for (size_t i = 0; i < AS_ARRAY_LEN(paths); i++)
+		compare(paths[i], SAMPLES / 5);
+}
+
 /* Rust's own compiler and cargo, wherever this machine keeps them. */
 static void tables_of_rust_programs_agree_with_libdw(void **state)
 {
@@ -269,6 +332,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tables_of_installed_programs_agree_with_libdw),
+		cmocka_unit_test(tables_of_aarch64_libraries_agree_with_libdw),
 		cmocka_unit_test(tables_of_rust_programs_agree_with_libdw),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
