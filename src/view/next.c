@@ -261,7 +261,7 @@ static void flame_step(struct steps *s)
 
 	as_buf_adds(&step->command, "assay flame -o flame.svg");
 	add_file(s, step);
-	as_buf_adds(&step->why, "the whole picture, for the browser");
+	as_buf_adds(&step->why, "the whole picture");
 }
 
 /* The reason stands beside the command where it fits on all lines, else below it. */

@@ -115,7 +115,12 @@ void as_report_header(const struct as_model *m, const struct as_style *style,
 	size_t wl = as_text_width(as_buf_str(&left), left.len);
 	size_t wr = as_text_width(as_buf_str(&right), right.len);
 
-	as_buf_adds(out, left.p);
+	if (wl > (size_t)style->width) { /* ends its line, the name follows on its own */
+		as_block_words(out, style, 2, left.p);
+		out->p[--out->len] = 0;
+	} else {
+		as_buf_adds(out, left.p);
+	}
 	if (wr && wl + 2 + wr <= (size_t)style->width) {
 		as_buf_fill(out, ' ',
 			    AS_MIN((size_t)style->width, 110u) > wl + wr
@@ -367,7 +372,7 @@ static void push_children(struct walk *w, const struct branch *b, uint32_t node,
 		     nodes[nodes[node].first_child].total >= nodes[node].total * 0.97;
 	const char *below = b->below;
 
-	if (as_text_width(below, strlen(below)) > (size_t)w->style->width / 2)
+	if (as_text_width(below, strlen(below)) > (size_t)w->style->width / 3)
 		below = joined(w, "… ", ""); /* too far right to draw: the guides start again */
 	for (uint32_t c = nodes[node].first_child; c != AS_NONE; c = nodes[c].next_sibling) {
 		struct branch child = {.node = c, .parent_row = row, .depth = b->depth + 1};

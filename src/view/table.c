@@ -287,7 +287,7 @@ static void print_text(const struct as_cell *c, const struct layout *l, bool lef
 		as_buf_adds(&b, c->lead);
 		lead = as_text_width(c->lead, strlen(c->lead));
 	}
-	as_style_cut(&b, text, l->width > lead + 6 ? l->width - lead : 6);
+	as_style_cut(&b, text, l->width > lead + 3 ? l->width - lead : 3);
 	w = as_text_width(as_buf_str(&b), b.len);
 	if (!left_aligned)
 		as_buf_fill(out, ' ', l->width - AS_MIN(w, l->width));

@@ -9,11 +9,17 @@
 #include "base/mem.h"
 #include "base/sys.h"
 
-enum { LABEL = 7, TROUBLE = 9, NOTES_MAX = 4, FEW_SAMPLES = 100 };
+enum { LABEL = 7, TROUBLE = 9, NOTES_MAX = 4, FEW_SAMPLES = 100, WIDTH_MAX = 120 };
 
 /* From where on a loss changes what a reader may conclude. */
 static const double TROUBLE_LOST = 0.01, TROUBLE_CUT = 0.01, TROUBLE_NAMELESS = 0.05,
 		    TROUBLE_RATE = 0.8, EXPLAINED_LOW = 0.95, EXPLAINED_HIGH = 1.05;
+
+/* Sentences are not read along a whole wide screen. */
+static size_t block_width(const struct as_style *style)
+{
+	return (size_t)AS_MIN(style->width, (int)WIDTH_MAX);
+}
 
 void as_block_label(struct as_buf *out, const struct as_style *style, const char *label)
 {
@@ -35,7 +41,7 @@ void as_block_words(struct as_buf *out, const struct as_style *style, size_t ind
 	for (const char *p = as_buf_str(&clean); *p;) {
 		size_t n = strcspn(p, " "), w = as_text_width(p, n);
 
-		if (cursor > indent && cursor + 1 + w > (size_t)style->width) {
+		if (cursor > indent && cursor + 1 + w > block_width(style)) {
 			as_buf_addc(out, '\n');
 			as_buf_fill(out, ' ', indent);
 			cursor = indent;
@@ -123,7 +129,7 @@ static void __attribute__((format(printf, 2, 3))) fact(struct block *b, const ch
 
 	size_t w = as_text_width(as_buf_str(&b->fact), b->fact.len);
 
-	if (b->cursor && b->cursor + 3 + w > (size_t)b->style->width)
+	if (b->cursor && b->cursor + 3 + w > block_width(b->style))
 		end_facts(b);
 	if (!b->cursor) {
 		begin_line(b);
