@@ -359,6 +359,7 @@ static int start(struct recording *r, struct as_error *err)
 	write_facts(r);
 	if (r->target.attached)
 		read_cpu_time(r->target.pid, &r->user0_ns, &r->sys0_ns);
+	r->cpu_before_ns = as_self_cpu_ns(); /* what runs beside the target counts */
 	status = r->engine->start(r->ctx, err);
 	if (status < 0)
 		return status;
@@ -461,7 +462,7 @@ static int run(struct recording *r, struct as_error *err)
 int as_record(const struct as_recording_request *q, struct as_recording_outcome *ret,
 	      struct as_error *err)
 {
-	struct recording r = {.q = q, .out = ret, .cpu_before_ns = as_self_cpu_ns()};
+	struct recording r = {.q = q, .out = ret};
 	struct as_error own = {0};
 	int status;
 
