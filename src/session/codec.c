@@ -6,7 +6,7 @@
 
 #define ULEB_MAX      10u
 #define RECORD_HEAD   (2u * ULEB_MAX)
-#define IS_REL(f)     (__builtin_strcmp(#f, "time_rel") == 0)
+#define IS(f, name)   (__builtin_strcmp(#f, name) == 0)
 /* Samples of other CPUs may be older than the first of their chunk by a drain interval. */
 #define BASE_SLACK_NS 250000000ull
 
@@ -66,13 +66,21 @@ static uint8_t *put_v(uint8_t *p, const struct as_u64s *l)
 	return p;
 }
 
-static uint64_t to_rel(struct as_codec_base *base, uint64_t time_ns)
+static uint64_t time_to_rel(struct as_codec_state *s, uint64_t time_ns)
 {
-	if (!base->set) {
-		base->set = true;
-		base->time_ns = time_ns - AS_MIN(time_ns, BASE_SLACK_NS);
+	if (!s->time_set) {
+		s->time_set = true;
+		s->time_ns = time_ns - AS_MIN(time_ns, BASE_SLACK_NS);
 	}
-	return time_ns - base->time_ns;
+	return time_ns - s->time_ns;
+}
+
+static uint64_t id_to_rel(struct as_codec_state *s, unsigned type, uint64_t id)
+{
+	uint64_t rel = id - s->next_id[type];
+
+	s->next_id[type] = id + 1;
+	return rel;
 }
 
 /* Leaves one byte for the length, which is enough for nearly every record. */
@@ -118,17 +126,26 @@ static void finish(struct as_buf *b, size_t start, const uint8_t *end)
 #undef T
 #undef V
 
-#define U(f) p = put_u(p, IS_REL(f) ? to_rel(base, r->f) : r->f);
+#define U(f)                                                                                   \
+	own_id = IS(f, "id") ? r->f : own_id;                                                  \
+	p = put_u(p, IS(f, "time_rel") ? time_to_rel(s, r->f)                                  \
+		     : IS(f, "id")     ? id_to_rel(s, type, r->f)                              \
+		     : IS(f, "parent") ? own_id + 1 - r->f                                     \
+				       : r->f);
 #define S(f) p = put_s(p, r->f);
 #define T(f) p = put_t(p, &r->f);
 #define V(f) p = put_v(p, &r->f);
 #define R(id, NAME, name, fields)                                                              \
 	void as_codec_put_##name(struct as_buf *b, const struct as_rec_##name *r,              \
-				 struct as_codec_base *base)                                   \
+				 struct as_codec_state *s)                                     \
 	{                                                                                      \
+		const unsigned type = id;                                                      \
+		uint64_t own_id = 0;                                                           \
 		size_t start;                                                                  \
 		uint8_t *p = begin(b, size_##name(r), id, &start);                             \
-		(void)base;                                                                    \
+                                                                                               \
+		_Static_assert(id < AS_CODEC_TYPES, "type");                                   \
+		(void)s, (void)type, (void)own_id;                                             \
 		fields finish(b, start, p);                                                    \
 	}
 #include "session/records.def"
@@ -148,6 +165,19 @@ static inline uint64_t get_u(struct as_rd *rd)
 	if (!(*rd->p & 0x80))
 		return *rd->p++;
 	return as_rd_uleb(rd);
+}
+
+static inline uint64_t get_id(struct as_rd *rd, struct as_codec_state *s, unsigned type)
+{
+	uint64_t id = get_u(rd) + s->next_id[type];
+
+	s->next_id[type] = id + 1;
+	return id;
+}
+
+static inline uint64_t get_parent(struct as_rd *rd, uint64_t id)
+{
+	return rd->p == rd->end ? 0 : id + 1 - get_u(rd);
 }
 
 static __attribute__((unused)) int64_t get_s(struct as_rd *rd)
@@ -191,7 +221,11 @@ static uint64_t end_count(const struct as_rec_end *r)
 	return r->records;
 }
 
-#define U(f) rec.f = get_u(&rd) + (IS_REL(f) ? c->base_ns : 0);
+#define U(f)                                                                                   \
+	rec.f = IS(f, "time_rel") ? get_u(&rd) + c->state.time_ns                              \
+		: IS(f, "id")     ? (own_id = get_id(&rd, &c->state, type))                    \
+		: IS(f, "parent") ? get_parent(&rd, own_id)                                    \
+				  : get_u(&rd);
 #define S(f) rec.f = get_s(&rd);
 #define T(f) rec.f = get_t(&rd);
 #define V(f)                                                                                   \
@@ -200,10 +234,12 @@ static uint64_t end_count(const struct as_rec_end *r)
 #define R(id, NAME, name, fields)                                                              \
 	static enum as_codec_result deliver_##name(struct as_codec_call *c, struct as_rd rd)   \
 	{                                                                                      \
+		const unsigned type = id;                                                      \
+		uint64_t own_id = 0;                                                           \
 		struct as_rec_##name rec;                                                      \
 		size_t whole = as_rd_left(&rd);                                                \
                                                                                                \
-		(void)whole;                                                                   \
+		(void)whole, (void)type, (void)own_id;                                         \
 		c->scratch->list.n = 0;                                                        \
 		fields if (rd.bad) return AS_CODEC_BAD;                                        \
 		if (id == AS_REC_END) {                                                        \

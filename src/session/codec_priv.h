@@ -19,15 +19,18 @@
 #define AS_CODEC_TEXT_MAX (1u << 20) /* bytes of one T field; the writer cuts longer ones */
 #define AS_CODEC_LIST_MAX (1u << 16) /* numbers of one V field; likewise */
 
-struct as_codec_base {
-	uint64_t time_ns;
-	bool set; /* by the chunk's first record with a time */
+#define AS_CODEC_TYPES 64 /* ids of records.def are smaller */
+
+struct as_codec_state {   /* zeroed at the start of a chunk */
+	uint64_t time_ns; /* base */
+	bool time_set;    /* by the chunk's first record with a time */
+	uint64_t next_id[AS_CODEC_TYPES];
 };
 
 /* Appends the whole record. */
 #define R(id, NAME, name, fields)                                                              \
 	void as_codec_put_##name(struct as_buf *b, const struct as_rec_##name *r,              \
-				 struct as_codec_base *base);
+				 struct as_codec_state *s);
 #include "session/records.def"
 #undef R
 
@@ -39,7 +42,7 @@ enum as_codec_result { AS_CODEC_OK, AS_CODEC_UNKNOWN, AS_CODEC_BAD };
 
 struct as_codec_call {
 	const struct as_record_sink *sink;
-	uint64_t base_ns;
+	struct as_codec_state state;
 	struct as_codec_scratch *scratch;
 	int status; /* what the sink's callback returned */
 	bool end;   /* it was an END record, with this count: */

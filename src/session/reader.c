@@ -200,7 +200,7 @@ static int read_chunk(struct reader *r)
 	r->sequence++;
 	r->health->chunks++;
 	r->health->bytes_read += sizeof head + n;
-	r->call.base_ns = h.base_ns;
+	r->call.state = (struct as_codec_state){.time_ns = h.base_ns};
 	status = deliver_chunk(r, rd);
 	if (status < 0)
 		return status;
