@@ -85,13 +85,15 @@ static int read_stack(void *ctx, uint64_t avma, void *out, size_t n)
 	return read_target(w->p->pid, avma, out, n) == n ? 0 : AS_E_IO;
 }
 
+/* n code bytes that end at avma */
 static int read_code(void *ctx, uint64_t avma, void *out, size_t n)
 {
 	struct walk *w = ctx;
+	uint64_t start = avma - n;
 
-	if (as_image_read_code(w->r->im, w->p, avma, out, n) == 0)
+	if (as_image_read_code(w->r->im, w->p, start, out, n) == 0)
 		return 0;
-	return read_target(w->p->pid, avma, out, n) == n ? 0 : AS_E_IO;
+	return read_target(w->p->pid, start, out, n) == n ? 0 : AS_E_IO;
 }
 
 static bool find_module(void *ctx, uint64_t avma, struct as_unwind_module *ret)
@@ -115,7 +117,7 @@ static bool calls_are_plausible(struct walk *w, const struct as_uframe *f, size_
 
 		if (f[i].exact)
 			continue;
-		if (read_code(w, f[i].avma - sizeof(code), code, sizeof(code)) ||
+		if (read_code(w, f[i].avma, code, sizeof(code)) ||
 		    !as_is_after_call(w->env.arch, code, sizeof(code)))
 			return false;
 	}

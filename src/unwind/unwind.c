@@ -51,12 +51,22 @@ bool as_walk_after_call(struct as_walk *w, uint64_t ra)
 	size_t n = sizeof code;
 	if (!w->env->read_code)
 		return true;
-	if (w->env->read_code(w->env->ctx, ra - n, code, n)) {
-		n = w->arch->ra_in_register ? 4 : 5; /* ra may be at the start of its mapping */
-		if (w->env->read_code(w->env->ctx, ra - n, code, n))
+	if (w->env->read_code(w->env->ctx, ra, code, n)) {
+		n = w->arch->ra_in_register ? 4
+					    : 5; /* ra may be near the start of its mapping */
+		if (w->env->read_code(w->env->ctx, ra, code, n))
 			return false;
 	}
 	return w->arch->after_call(code, n);
+}
+
+/* A signal trampoline outside all modules (of an emulator, or a vdso nobody could read). */
+static bool is_unknown_trampoline(struct as_walk *w, uint64_t pc)
+{
+	uint8_t code[16];
+	return w->env->read_code &&
+	       !w->env->read_code(w->env->ctx, pc + sizeof code, code, sizeof code) &&
+	       w->arch->is_sigreturn(code, sizeof code);
 }
 
 /*
@@ -265,8 +275,12 @@ static int step(struct as_walk *w)
 	uint64_t at = w->regs.r[w->arch->pc] - !w->exact;
 	struct as_rule rule = {0};
 	w->next.all = w->next.exact = false;
-	if (!find_module(w, at))
-		return frame_pointer_step(w, AS_END_NOMAP);
+	bool found = find_module(w, at);
+	if (!found || !(w->mod.table || w->mod.cfi)) {
+		if (is_unknown_trampoline(w, at + !w->exact))
+			return as_walk_signal(w);
+		return frame_pointer_step(w, found ? AS_END_NOCFI : AS_END_NOMAP);
+	}
 	bool has = w->mod.table && as_utable_find(w->mod.table, at - w->mod.bias, &rule);
 	unsigned kind = has ? rule.w0 & 0xff : AS_UT_CFA_NONE;
 	if (kind == AS_UT_CFA_END)
@@ -324,7 +338,7 @@ static bool plausible(struct as_walk *w)
 	uint64_t pc = n->all ? n->regs.r[w->arch->pc] : n->pc;
 	if (find_module(w, pc - !n->exact))
 		return true;
-	return n->exact || as_walk_after_call(w, pc);
+	return n->exact || as_walk_after_call(w, pc) || is_unknown_trampoline(w, pc);
 }
 
 static int walk(struct as_walk *w)

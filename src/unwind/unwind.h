@@ -57,7 +57,8 @@ struct as_unwind_env {
 	/* n bytes of target memory at avma: 0, or negative when not all of it is available.
 	 * AS_E_LIMIT means "beyond the copied part of the stack" (ends with AS_END_SHORT). */
 	int (*read)(void *ctx, uint64_t avma, void *out, size_t n);
-	/* n code bytes before avma, for the call-site check; NULL: the check is skipped. */
+	/* The n code bytes that end at avma, [avma - n, avma), for call sites and trampolines;
+	 * NULL: call sites are taken for granted. */
 	int (*read_code)(void *ctx, uint64_t avma, void *out, size_t n);
 	struct as_unwinder *unwinder; /* may be NULL */
 };

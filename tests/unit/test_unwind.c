@@ -90,7 +90,7 @@ static int read_memory(void *ctx, uint64_t avma, void *out, size_t n)
 
 static int read_code(void *ctx, uint64_t avma, void *out, size_t n)
 {
-	const uint8_t *p = bytes_at(avma, n);
+	const uint8_t *p = bytes_at(avma - n, n);
 	if (!p)
 		return AS_E_IO;
 	memcpy(out, p, n);
@@ -411,6 +411,23 @@ static void unknown_code_is_passed_by_a_checked_frame_pointer(void **state)
 	}
 }
 
+static void a_trampoline_outside_all_modules_is_known_by_its_bytes(void **state)
+{
+	static const uint8_t restore[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+	for (unsigned mapped = 0; mapped < 2; mapped++) {
+		x86_world();
+		w.jit_mapped = mapped;
+		memcpy(w.jit + 0x80, restore, sizeof restore);
+		uint64_t fp = usual_stack(10);
+		put_ucontext(&w.altern[5], BIAS + 0x10c0, at(10), fp, 0);
+		w.altern[4] = JIT + 0x80;
+		unwind(x86_regs(BIAS + 0x10c4, ALTERN + 8 * 4, 0));
+		FRAMES(AS_END_ROOT, BIAS + 0x10c4, JIT + 0x80, BIAS + 0x10c0, BIAS + 0x1090,
+		       BIAS + 0x1050, BIAS + 0x1010);
+		assert_true(w.frames[1].signal);
+	}
+}
+
 static void a_frame_pointer_that_leads_to_no_call_site_is_not_believed(void **state)
 {
 	x86_world();
@@ -656,6 +673,7 @@ int main(void)
 		cmocka_unit_test(a_register_the_fast_way_lost_comes_from_full_cfi),
 		cmocka_unit_test(a_general_expression_is_evaluated),
 		cmocka_unit_test(unknown_code_is_passed_by_a_checked_frame_pointer),
+		cmocka_unit_test(a_trampoline_outside_all_modules_is_known_by_its_bytes),
 		cmocka_unit_test(a_frame_pointer_that_leads_to_no_call_site_is_not_believed),
 		cmocka_unit_test(a_switched_stack_is_followed_when_a_call_explains_it),
 		cmocka_unit_test(missing_registers_are_no_stack),

@@ -116,6 +116,11 @@ static int read_child(void *ctx, uint64_t avma, void *out, size_t n)
 	return pread(mem_fd, out, n, (off_t)avma) == (ssize_t)n ? 0 : AS_E_IO;
 }
 
+static int code_of_child(void *ctx, uint64_t avma, void *out, size_t n)
+{
+	return read_child(ctx, avma - n, out, n);
+}
+
 static bool get_regs(struct as_uregs *ret)
 {
 #if defined(__x86_64__)
@@ -145,7 +150,7 @@ static void check_stack(size_t *complete, size_t *signals)
 	struct as_unwind_env env = {.arch = AS_ARCH_X86_64,
 				    .find = find,
 				    .read = read_child,
-				    .read_code = read_child};
+				    .read_code = code_of_child};
 	struct as_unwind_result res;
 	struct as_uregs regs;
 	uint8_t code[8];

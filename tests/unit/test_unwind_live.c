@@ -80,13 +80,18 @@ static int read_self(void *ctx, uint64_t avma, void *out, size_t n)
 	return pread(fd, out, n, (off_t)avma) == (ssize_t)n ? 0 : AS_E_IO;
 }
 
+static int code_of_self(void *ctx, uint64_t avma, void *out, size_t n)
+{
+	return read_self(ctx, avma - n, out, n);
+}
+
 static struct as_unwind_env env(void)
 {
 	return (struct as_unwind_env){
 		.arch = AS_ARCH_X86_64,
 		.find = find,
 		.read = read_self,
-		.read_code = with_code ? read_self : NULL,
+		.read_code = with_code ? code_of_self : NULL,
 	};
 }
 

@@ -26,12 +26,15 @@ static bool after_call(const uint8_t *code, size_t n)
 	       (w & 0xfefff000) == 0xd63f0000;   /* blr, blraa, blrab, blraaz, blrabz */
 }
 
-/* glibc's __startcontext: mov x0, x19; cbnz x0, …; b exit */
+/* glibc's __startcontext, entered at a nop: mov x0, x19; cbnz x0, …; b exit */
 static bool is_context_start(const uint8_t *code, size_t n)
 {
-	return n >= 12 && word(code, 0) == 0xaa1303e0 &&
-	       (word(code, 1) & 0xff00001f) == 0xb5000000 &&
-	       (word(code, 2) & 0xfc000000) == 0x14000000;
+	size_t i = 0, words = n / 4;
+	while (i < 4 && i < words && word(code, i) == 0xd503201f)
+		i++;
+	return words >= i + 3 && word(code, i) == 0xaa1303e0 &&
+	       (word(code, i + 1) & 0xff00001f) == 0xb5000000 &&
+	       (word(code, i + 2) & 0xfc000000) == 0x14000000;
 }
 
 /* mov x8, #139 (rt_sigreturn); svc #0 */
@@ -134,7 +137,10 @@ static size_t known_code(struct as_ut_builder *b, uint64_t svma, const uint8_t *
 		return 0;
 	as_ut_emit(b, svma > b->floor ? svma - 1 : svma, sig ? AS_UT_CFA_SIGNAL : AS_UT_CFA_END,
 		   0);
-	return sig ? 8 : 12;
+	size_t at = 0;
+	while (!sig && word(code, at) == 0xd503201f)
+		at++;
+	return sig ? 8 : 4 * at + 12;
 }
 
 /* A function's end: padding or a known prologue after a return. After a return in the middle
@@ -146,8 +152,6 @@ static void scan(struct as_ut_builder *b, uint64_t svma, const uint8_t *code, si
 	bool fresh = true;
 	for (; at + 4 <= n; at += 4) {
 		uint32_t w = as_get_le32(code + at);
-		if (fresh && (w == 0 || w == 0xd503201f))
-			continue;
 		if (fresh) {
 			size_t known = known_code(b, svma + at, code + at, n - at);
 			if (known) {
@@ -155,6 +159,8 @@ static void scan(struct as_ut_builder *b, uint64_t svma, const uint8_t *code, si
 				continue;
 			}
 		}
+		if (fresh && (w == 0 || w == 0xd503201f))
+			continue;
 		if (fresh || f.cfa_off < 0)
 			f = (struct frame){0};
 		if (fresh)
