@@ -208,9 +208,9 @@ const struct as_dw_abbrev *as_dw_abbrev_find(const struct as_dw_abbrevs *t, uint
 void as_dw_die_skip(struct as_rd *r, const struct as_dw_unit *u, const struct as_dw_abbrevs *t,
 		    const struct as_dw_abbrev *a)
 {
-	const struct as_dw_op *op = t->op.v + a->op0, *end = op + a->nops;
+	for (uint32_t i = 0; i < a->nops; i++) {
+		const struct as_dw_op *op = &t->op.v[a->op0 + i];
 
-	for (; op < end; op++) {
 		switch ((enum as_dw_op_kind)op->kind) {
 		case AS_DW_OP_FIXED:
 			as_dw_advance(r, op->n);

@@ -131,6 +131,64 @@ static void find_files(struct as_symmod *m)
 	as_buf_clear(&tried);
 }
 
+struct sup_section {
+	const char *name; /* of the common file; "" in that file itself */
+	const uint8_t *sum;
+	size_t nsum;
+	bool is_common;
+};
+
+static bool read_sup_section(struct as_elf *e, struct sup_section *ret)
+{
+	struct as_error err;
+	const uint8_t *p;
+	size_t n;
+
+	if (as_elf_section_data(e, ".debug_sup", &p, &n, &err) < 0)
+		return false;
+
+	struct as_rd r = AS_RD(p, n);
+	unsigned version = as_rd_u16(&r);
+
+	ret->is_common = as_rd_u8(&r) != 0;
+	ret->name = as_rd_cstr(&r);
+	ret->nsum = as_rd_uleb(&r);
+	ret->sum = ret->nsum && ret->nsum <= as_rd_left(&r) ? as_rd_bytes(&r, ret->nsum) : NULL;
+	return !r.bad && version >= 2 && ret->sum;
+}
+
+/*
+ * DWARF 5 names the common file in .debug_sup instead of .gnu_debugaltlink; both files carry the
+ * same checksum there.
+ */
+static void find_sup(struct as_symmod *m)
+{
+	struct as_elf *dwarf = m->dbg ? m->dbg : m->elf, *e;
+	const char *dwarf_path = as_elf_name(dwarf), *slash = strrchr(dwarf_path, '/');
+	struct sup_section ours, theirs;
+	struct as_error err;
+
+	if (m->alt || !read_sup_section(dwarf, &ours) || ours.is_common || !*ours.name)
+		return;
+
+	bool absolute = *ours.name == '/';
+	char *path = as_xasprintf("%s%.*s%s", absolute && m->root ? m->root : "",
+				  !absolute && slash ? (int)(slash - dwarf_path + 1) : 0,
+				  dwarf_path, ours.name);
+
+	if (as_elf_open(path, &e, &err) < 0) {
+		as_buf_addf(&m->notes, "no common debug file: %s\n", err.msg);
+	} else if (!read_sup_section(e, &theirs) || !theirs.is_common ||
+		   theirs.nsum != ours.nsum || memcmp(theirs.sum, ours.sum, ours.nsum)) {
+		as_buf_addf(&m->notes, "common debug file '%s' refused: its checksum differs\n",
+			    path);
+		as_elf_close(e);
+	} else {
+		m->alt = e;
+	}
+	free(path);
+}
+
 bool as_symmod_load_dwarf(struct as_symmod *m)
 {
 	struct as_dw_input in = {
@@ -145,6 +203,7 @@ bool as_symmod_load_dwarf(struct as_symmod *m)
 		return m->dw != NULL;
 	m->dwarf_tried = true;
 	find_files(m);
+	find_sup(m);
 	load_sections(m, m->dbg ? m->dbg : m->elf, "", in.main);
 	if (!in.main[AS_DW_INFO].n)
 		return false;

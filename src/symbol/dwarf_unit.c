@@ -440,7 +440,11 @@ static struct as_dw_file *add_file(struct as_dw *dw, const struct as_dw_sect *se
 {
 	struct as_dw_file *f = as_arena_alloc(&dw->arena, sizeof *f);
 
-	memcpy(f->sec, sec, sizeof f->sec);
+	for (int i = 0; i < AS_DW_SEC_COUNT_; i++) {
+		f->sec[i] = sec[i];
+		if (!sec[i].p) /* so that a reader over it is well-defined */
+			f->sec[i] = (struct as_dw_sect){.p = (const uint8_t *)"", .n = 0};
+	}
 	f->idx = (uint16_t)dw->file.n;
 	as_vec_push(&dw->file, f);
 	return f;

@@ -347,6 +347,8 @@ static void write_block(struct as_symmod *m, struct as_block *b, struct as_buf *
 	as_buf_add(out, pool.b.p, pool.b.len);
 	d.npool = (uint32_t)pool.b.len;
 	memcpy(out->p + head, &d, sizeof d);
+	if (pool.b.len > UINT32_MAX)
+		out->len = head; /* offsets do not reach: not kept */
 	as_buf_clear(&pool.b);
 	as_map64_clear(&pool.at);
 	free(used);

@@ -283,8 +283,6 @@ static bool from_dwarf(struct as_symmod *m, uint64_t svma, struct as_symframe *p
 
 		if (!b)
 			continue;
-		m->has_lines |= b->nrow != 0;
-		m->has_inlines |= b->nseg != 0;
 		if (as_chain_build(m, b, rel))
 			return true;
 		if (!place->file)
@@ -328,12 +326,17 @@ const char *as_symmod_notes(const struct as_symmod *m)
 	return as_buf_str(&m->notes);
 }
 
+static bool has_units(const struct as_symmod *m)
+{
+	return m->nrange || (m->dw && m->dw->open_unit.n);
+}
+
 bool as_symmod_has_lines(const struct as_symmod *m)
 {
-	return m->has_lines || m->nrange;
+	return has_units(m);
 }
 
 bool as_symmod_has_inlines(const struct as_symmod *m)
 {
-	return m->has_inlines || m->nrange;
+	return has_units(m) && !m->no_inlines;
 }

@@ -38,7 +38,6 @@ struct as_symmod {
 	struct as_symindex *index; /* NULL: none */
 	struct as_symtab *symtab;
 	bool symtab_tried;
-	bool has_lines, has_inlines;
 
 	struct as_buf notes;
 	AS_VEC(struct as_symframe) frame;

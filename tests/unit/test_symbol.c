@@ -268,6 +268,7 @@ static void dwz_files_are_read_with_their_common_file(void **st)
 	(void)st;
 	c_variant("dwz", "gcc -O2 -gdwarf-4 t.c -o t && dwz t");
 	c_variant("dwz", "gcc -O2 -gdwarf-4 t.c -o t && cp t u && dwz -m common.sup t u");
+	c_variant("dwz", "gcc -O2 -gdwarf-5 t.c -o t && cp t u && dwz -5 -m common.sup t u");
 }
 
 static void a_missing_split_file_leaves_the_function_and_its_line(void **st)
