@@ -8,7 +8,7 @@
  * into boxes in fractions of the width and rows of depth. What cannot be seen is not drawn but
  * counted: boxes narrower than `min_width`, and the middle of stacks deeper than
  * AS_FLAME_DEPTH, which becomes one box that says how many frames it stands for; the frames
- * nearest to the leaf are drawn above it, merged. The widths of a row's boxes sum up to at most
+ * nearest to the leaf are drawn below it, merged. The widths of a row's boxes sum up to at most
  * the whole, always.
  */
 #ifndef AS_VIEW_FLAME_H

@@ -7,41 +7,44 @@
 const svg = document.currentScript.closest('svg');
 const $ = id => svg.getElementById(id);
 const WIDTH = +svg.dataset.width, SIDE = +svg.dataset.side, ROW = +svg.dataset.row;
-const up = svg.dataset.grows === 'up';
 const CHAR = 6.63, LEAST = 0.1;
-const top = +svg.dataset.top, rows = +svg.dataset.rows;
+const top = +svg.dataset.top;
 
 const frames = [...$('frames').children].map(g => {
 	const rect = g.querySelector('rect'), title = g.querySelector('title').textContent;
-	const y = Math.round((+rect.getAttribute('y') - top) / ROW), x = +rect.getAttribute('x') - SIDE;
+	const x = +rect.getAttribute('x') - SIDE;
 	const span = WIDTH - 2 * SIDE;
 	g.setAttribute('tabindex', '-1');
 	g.setAttribute('role', 'button');
 	g.setAttribute('aria-label', title.replaceAll('\n', ', '));
 	return {
 		g, rect, text: g.querySelector('text'), title,
-		name: title.split('\n')[0], depth: up ? rows - 1 - y : y,
+		name: title.split('\n')[0], depth: Math.round((+rect.getAttribute('y') - top) / ROW),
 		from: x / span, to: (x + +rect.getAttribute('width')) / span, found: false,
 	};
 }).sort((a, b) => a.depth - b.depth || a.from - b.from);
 const byElement = new Map(frames.map(f => [f.g, f]));
 let zoomed = frames[0], width = WIDTH, searched = '';
 
-// The end of a path says most: leading components go first, then the end is cut.
+// The last part of a path says most: it is kept whole with as much of the beginning as fits.
 function fit(name, chars) {
 	if (name.length <= chars)
 		return name;
 	if (chars < 3)
 		return '';
-	let nest = 0;
+	let nest = 0, last = -1;
 	for (let i = 0; i + 1 < name.length; i++) {
 		if (name[i] === '<')
 			nest++;
 		else if (name[i] === '>' && name[i - 1] !== '-')
 			nest--;
-		else if (!nest && name[i] === ':' && name[i + 1] === ':' && name.length - i - 1 <= chars)
-			return '…' + name.slice(i + 2);
+		else if (!nest && name[i] === ':' && name[i + 1] === ':')
+			last = i;
 	}
+	if (last > 0 && name.length - last + 4 <= chars)
+		return name.slice(0, chars - 1 - (name.length - last)) + '…' + name.slice(last);
+	if (last > 0 && name.length - last - 1 <= chars)
+		return '…' + name.slice(last + 2);
 	return name.slice(0, chars - 1) + '…';
 }
 
@@ -162,14 +165,13 @@ function focus(f) {
 	tell(f);
 }
 
-// Arrow keys: towards the leaf, towards the root, to the neighbours in a row.
+// Arrow keys: down to what it calls, up to its caller, to the neighbours in a row.
 function neighbour(f, key) {
-	const out = up ? 'ArrowUp' : 'ArrowDown', back = up ? 'ArrowDown' : 'ArrowUp';
 	const shown = frames.filter(o => o.shown);
-	if (key === out)
+	if (key === 'ArrowDown')
 		return shown.filter(o => o.depth === f.depth + 1 && o.from >= f.from - 1e-9 && o.to <= f.to + 1e-9)
 			.sort((a, b) => (b.to - b.from) - (a.to - a.from))[0];
-	if (key === back)
+	if (key === 'ArrowUp')
 		return shown.find(o => o.depth === f.depth - 1 && o.from <= f.from + 1e-9 && o.to >= f.to - 1e-9);
 	const row = shown.filter(o => o.depth === f.depth), at = row.indexOf(f);
 	return row[at + (key === 'ArrowRight' ? 1 : -1)];

@@ -88,41 +88,32 @@ static size_t char_bytes(const char *s)
 	return n;
 }
 
-/*
- * At most `chars` columns of name: leading path components go first ("…insert"), then the end
- * is cut. The script does the same when it zooms.
- */
-static void add_fitted(struct as_buf *out, const char *name, size_t chars)
+/* The last "::" outside of angle brackets; NULL: none. */
+static const char *last_part(const char *name)
 {
-	size_t total = as_text_width(name, strlen(name)), used = 0;
+	const char *last = NULL;
 	int nest = 0;
 
-	if (total <= chars) {
-		add_xml(out, name);
-		return;
-	}
-	if (chars < 3)
-		return;
 	for (const char *s = name; *s; s++) {
 		if (*s == '<')
 			nest++;
 		else if (*s == '>' && s > name && s[-1] != '-')
 			nest--;
-		if (nest || s[0] != ':' || s[1] != ':')
-			continue;
-		if (as_text_width(s + 2, strlen(s + 2)) + 1 <= chars) {
-			as_buf_adds(out, "…");
-			add_xml(out, s + 2);
-			return;
-		}
+		else if (!nest && s > name && s[0] == ':' && s[1] == ':')
+			last = s;
 	}
+	return last;
+}
 
+static void add_head(struct as_buf *out, const char *name, size_t chars)
+{
 	struct as_buf head = {0};
+	size_t used = 0;
 
 	for (const char *s = name; *s;) {
 		size_t n = char_bytes(s), w = as_text_width(s, n);
 
-		if (used + w + 1 > chars)
+		if (used + w > chars)
 			break;
 		as_buf_add(&head, s, n);
 		used += w;
@@ -131,6 +122,30 @@ static void add_fitted(struct as_buf *out, const char *name, size_t chars)
 	add_xml(out, as_buf_str(&head));
 	as_buf_adds(out, "…");
 	as_buf_clear(&head);
+}
+
+/*
+ * At most `chars` columns of name: the last part of a path is kept whole with as much of the
+ * beginning as fits. The script does the same when it zooms.
+ */
+static void add_fitted(struct as_buf *out, const char *name, size_t chars)
+{
+	const char *last = last_part(name);
+	size_t tail = last ? as_text_width(last, strlen(last)) : 0;
+
+	if (as_text_width(name, strlen(name)) <= chars) {
+		add_xml(out, name);
+	} else if (chars < 3) {
+		return;
+	} else if (last && tail + 4 <= chars) {
+		add_head(out, name, chars - 1 - tail);
+		add_xml(out, last);
+	} else if (last && tail - 1 <= chars) {
+		as_buf_adds(out, "…");
+		add_xml(out, last + 2);
+	} else {
+		add_head(out, name, chars - 1);
+	}
 }
 
 /* ---- colours ---- */
@@ -226,9 +241,10 @@ static double px(double fraction)
 	return fraction * (WIDTH - 2 * SIDE);
 }
 
-static double row_y(const struct picture *pic, uint32_t depth)
+/* The first frame stands at the top: what is widest is seen first, however deep the rest. */
+static double row_y(uint32_t depth)
 {
-	return TOP + (double)ROW * (pic->q->inverted ? depth : pic->flame.rows - 1 - depth);
+	return TOP + (double)ROW * depth;
 }
 
 static void folded_name(struct picture *pic, const struct as_box *b, struct as_buf *name)
@@ -281,7 +297,7 @@ static void draw_box(struct picture *pic, const struct as_box *b)
 	const struct face *f = b->key != AS_NONE ? face_of(pic, b->key) : NULL;
 	struct as_buf made = {0};
 	struct as_buf *out = pic->out;
-	double x = SIDE + px(b->x), w = px(b->width), y = row_y(pic, b->depth);
+	double x = SIDE + px(b->x), w = px(b->width), y = row_y(b->depth);
 
 	if (b->folded)
 		folded_name(pic, b, &made);
@@ -435,9 +451,8 @@ static void open_document(struct picture *pic, int height)
 		    "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
 		    "viewBox=\"0 0 %d %d\" font-family=\"monospace\" font-size=\"11\" "
 		    "data-width=\"%d\" data-side=\"%d\" data-row=\"%d\" data-top=\"%d\" "
-		    "data-rows=\"%" PRIu32 "\" data-grows=\"%s\">\n<title>",
-		    WIDTH, height, WIDTH, height, WIDTH, SIDE, ROW, TOP, pic->flame.rows,
-		    pic->q->inverted ? "down" : "up");
+		    "data-rows=\"%" PRIu32 "\">\n<title>",
+		    WIDTH, height, WIDTH, height, WIDTH, SIDE, ROW, TOP, pic->flame.rows);
 	add_xml(out, title.p);
 	as_buf_addf(out, "</title>\n<style><![CDATA[\n%s]]></style>\n", as_flame_css);
 	as_buf_addf(out,

@@ -77,13 +77,14 @@ void as_style_share(struct as_buf *out, const struct as_share *s)
 {
 	double half = as_style_half(s), value = s->value * 100;
 
-	if (isnan(half) || half < 0.00005 || (half < 0.0005 && s->value > 0.9995)) {
+	if (isnan(half) || half < 0.00005 || (half < 0.0005 && s->value > 0.9995))
 		as_buf_addf(out, "%.1f", value);
-	} else if (s->high > 0 && half >= s->value) {
+	else if (value < 0.05 && half >= s->value)
 		as_buf_addf(out, "≤ %.1f", ceil(s->high * 1000 - 1e-9) / 10);
-	} else {
+	else if (half >= s->value)
+		as_buf_addf(out, "%.1f ≤%.1f", value, ceil(s->high * 1000 - 1e-9) / 10);
+	else
 		as_buf_addf(out, "%.1f ±%.*f", value, half < 0.0005 ? 2 : 1, half * 100);
-	}
 }
 
 void as_style_module(struct as_buf *out, const char *name)

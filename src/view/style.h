@@ -23,8 +23,10 @@ void as_style_ink(const struct as_style *s, struct as_buf *out, enum as_ink ink)
 /* At most `width` columns; what does not fit is taken from the middle and becomes "…". Control
  * characters are shown as \xNN. */
 void as_style_cut(struct as_buf *out, const char *text, size_t width);
-/* "23.1 ±0.8"; "0.3 ±0.04" where one digit would hide the interval; "≤ 0.4" when the interval
- * reaches zero; without "±" where there is no interval.
+/*
+ * "23.1 ±0.8": value and half of the interval. "2.5 ≤8.6": value and upper end, where the interval
+ * is wider than the value. "≤ 0.4": nothing or nearly nothing seen, and the upper end. "50.0": no
+ * interval, or one too small to matter.
  */
 void as_style_share(struct as_buf *out, const struct as_share *s);
 /* Half the interval, 0..1; NaN where there is none. */

@@ -52,13 +52,18 @@ static void tie_notes(const struct as_profile *p, size_t n, double duration_s,
 int as_summary_text(const struct as_model *m, const char *file, const struct as_style *style,
 		    struct as_buf *out, struct as_error *err)
 {
-	struct as_report_request q = {.model = m, .top = ROWS, .min_share = ROW_WORTH};
+	struct as_report_request q = {
+		.model = m,
+	};
 	struct as_profile *p;
 	struct as_table t = {0};
 	int r = as_profile_make(m, &q.query, &p, err);
 
 	if (r < 0)
 		return r;
+	q.top = 1; /* rows with time of their own, and always the hottest */
+	while (q.top < ROWS && q.top < p->rows.n && p->rows.v[q.top].self.value >= ROW_WORTH)
+		q.top++;
 	as_report_header(m, style, out);
 	as_buf_addc(out, '\n');
 	as_report_flat(&q, p, style, &t);

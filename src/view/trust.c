@@ -9,7 +9,14 @@
 #include "base/mem.h"
 #include "base/sys.h"
 
-enum { LABEL = 7, TROUBLE = 9, NOTES_MAX = 4, FEW_SAMPLES = 100, WIDTH_MAX = 120 };
+enum {
+	LABEL = 7,
+	TROUBLE = 9,
+	NOTES_MAX = 4,
+	FEW_SAMPLES = 100,
+	WIDTH_MAX = 120,
+	SHARE_FROM_S = 2
+};
 
 /* From where on a loss changes what a reader may conclude. */
 static const double TROUBLE_LOST = 0.01, TROUBLE_CUT = 0.01, TROUBLE_NAMELESS = 0.05,
@@ -273,7 +280,8 @@ static void few_samples(struct block *b)
 	if (!t->samples) {
 		trouble(b, "no samples: the program used too little CPU time to be seen");
 	} else {
-		trouble(b, "%" PRIu64 " samples only: the intervals are wide", t->samples);
+		trouble(b, "%" PRIu64 " sample%s only: the intervals are wide", t->samples,
+			t->samples == 1 ? "" : "s");
 	}
 	remedy(b, "let it run longer, or assay record -F 9999");
 }
@@ -300,11 +308,14 @@ static void notes(struct block *b)
 
 static void soft_notes(struct block *b)
 {
+	const char *last = NULL;
 	size_t shown = 0;
 
 	as_vec_foreach (n, &b->m->notes) {
-		if (n->level != 1 || shown == NOTES_MAX)
+		if (n->level != 1 || shown == NOTES_MAX ||
+		    (last && n->about && strcmp(n->about, last) == 0))
 			continue;
+		last = n->about; /* the first of several about one file says it */
 		shown++;
 		end_facts(b);
 		begin_line(b);
@@ -382,9 +393,19 @@ static void recorder(struct block *b)
 {
 	const struct as_trust *t = &b->t;
 
-	if (!isnan(t->recorder_cpu_s) && t->duration_s > 0)
+	if (isnan(t->recorder_cpu_s) || !(t->duration_s > 0))
+		return;
+	if (t->duration_s >= SHARE_FROM_S) {
 		fact(b, "recorder used %.1f %% of one CPU",
 		     t->recorder_cpu_s / t->duration_s * 100);
+		return;
+	}
+
+	struct as_buf time = {0}; /* of a short run it is starting and finding names */
+
+	as_fmt_duration(&time, (uint64_t)(t->recorder_cpu_s * 1e9));
+	fact(b, "recorder used %s of CPU time", as_buf_str(&time));
+	as_buf_clear(&time);
 }
 
 static bool has_kernel_frames(const struct as_model *m)
