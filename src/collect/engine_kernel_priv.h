@@ -15,6 +15,7 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <sched.h>
 #include "abi/bpf_sample.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -145,6 +146,7 @@ struct as_ktimer {
 	int fd;
 	uint32_t cpu;
 	bool slow;
+	uint64_t redrawn_ns;
 	uint64_t active_ns; /* last sample of a followed process */
 };
 struct as_ktimers {
@@ -156,6 +158,11 @@ struct as_ktimers {
 	uint64_t mean;      /* of the periods drawn, see engine_kernel_timer.c */
 	uint64_t redraw_ns; /* when to draw again */
 	uint64_t rng;
+	uint64_t interval_ns; /* 1 / rate */
+	cpu_set_t *allowed;   /* of this thread, before we touched it */
+	size_t allowed_bytes, max_cpus;
+	uint32_t off_cpu; /* this thread is kept off it; UINT32_MAX: none */
+	bool alone;       /* it can run on one CPU only */
 };
 bool as_ktimers_have_cycles(void);
 int as_ktimers_open(struct as_ktimers *t, const struct as_kbpf *b, double rate_hz, bool jitter,
