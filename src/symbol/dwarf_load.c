@@ -105,7 +105,24 @@ static bool load_split(void *ctx, const struct as_dw_unit *u,
 	return sec[AS_DW_INFO].n != 0;
 }
 
-/* What was looked at is worth a note only when nothing was found. */
+/*
+ * What was refused is worth a note when nothing else was found; that a place was empty is not: most
+ * objects of a system have no debug file, and the report tells which time has no names.
+ */
+static void add_refusals(struct as_symmod *m, const struct as_buf *tried)
+{
+	static const char absent[] = ": not there";
+	const char *line = as_buf_str(tried);
+
+	while (*line) {
+		size_t n = strcspn(line, "\n"), tail = sizeof absent - 1;
+
+		if (n < tail || memcmp(line + n - tail, absent, tail) != 0)
+			as_buf_addf(&m->notes, "%.*s\n", (int)n, line);
+		line += n + (line[n] == '\n');
+	}
+}
+
 static void find_files(struct as_symmod *m)
 {
 	struct as_debug_search s = {.root = m->root, .object_path = m->path};
@@ -116,7 +133,7 @@ static void find_files(struct as_symmod *m)
 		as_buf_addf(&m->notes, "no debug file: %s\n", err.msg);
 		m->dbg = NULL;
 	} else if (!m->dbg && !as_elf_find_section(m->elf, ".debug_info")) {
-		as_buf_add(&m->notes, as_buf_str(&tried), tried.len);
+		add_refusals(m, &tried);
 	}
 	as_buf_reset(&tried);
 
@@ -126,7 +143,7 @@ static void find_files(struct as_symmod *m)
 		as_buf_addf(&m->notes, "no common debug file: %s\n", err.msg);
 		m->alt = NULL;
 	} else if (!m->alt) {
-		as_buf_add(&m->notes, as_buf_str(&tried), tried.len);
+		add_refusals(m, &tried);
 	}
 	as_buf_clear(&tried);
 }
