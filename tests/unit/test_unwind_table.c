@@ -196,16 +196,26 @@ static const uint8_t *code_at(const struct cfi_file *f, uint64_t svma, size_t *n
 	return NULL;
 }
 
+/* __start_context of glibc: x86-64, and aarch64 after a nop. */
+static bool is_context_start(const struct cfi_file *f, uint64_t svma)
+{
+	static const uint8_t x86_code[] = {0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c, 0x24};
+	static const uint8_t arm_code[] = {0x1f, 0x20, 0x03, 0xd5, 0xe0, 0x03, 0x13, 0xaa};
+	size_t n;
+	const uint8_t *code = code_at(f, svma, &n);
+	if (f->in.arch == AS_ARCH_AARCH64)
+		return n >= sizeof arm_code && !memcmp(code, arm_code, sizeof arm_code);
+	return n >= sizeof x86_code && !memcmp(code, x86_code, sizeof x86_code);
+}
+
 static enum mend judge(const struct cfi_file *f, const struct as_utable *t,
 		       const struct as_extent *e, uint64_t at, Dwarf_CFI *cfi)
 {
-	static const uint8_t context_start[] = {0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c, 0x24};
 	const struct machine *m = f->in.arch == AS_ARCH_AARCH64 ? &aarch64 : &x86_64;
 	struct expect x = {0};
 	struct as_rule r, next;
 	Dwarf_Frame *frame;
 	Dwarf_Addr start, end;
-	size_t n;
 	if (!as_utable_find(t, at, &r))
 		return WRONG;
 	if (dwarf_cfi_addrframe(cfi, at, &frame))
@@ -222,9 +232,7 @@ static enum mend judge(const struct cfi_file *f, const struct as_utable *t,
 	if (kind == AS_UT_CFA_END &&
 	    f->in.entry_svma - e->start_svma < e->end_svma - e->start_svma)
 		return ENTRY_POINT;
-	const uint8_t *code = code_at(f, e->start_svma, &n);
-	if (kind == AS_UT_CFA_END && n >= sizeof context_start &&
-	    !memcmp(code, context_start, sizeof context_start))
+	if (kind == AS_UT_CFA_END && is_context_start(f, e->start_svma))
 		return CONTEXT_START;
 	if ((kind == AS_UT_CFA_END || kind == AS_UT_CFA_SIGNAL) && at + 1 == e->end_svma &&
 	    as_utable_find(t, at + 1, &next) && rule_cfa(next) == kind)
