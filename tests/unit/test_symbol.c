@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/sys.h"
 #include "symbol/symbol.h"
+#include "symbol/symmod_priv.h"
 #include "unwind/table.h"
 
 /* leaf_mark is an address inside leaf, inlined into mid (line 9), inlined into outer (line 13).
@@ -641,6 +642,22 @@ static void a_torn_or_damaged_index_is_ignored(void **st)
 	free(want);
 }
 
+static void the_index_directory_keeps_what_was_used_last(void **st)
+{
+	(void)st;
+	assert_int_equal(
+		fx_sh("rm -rf c2; mkdir c2; cd c2; for n in 1 2 3 4; do "
+		      "head -c 1000 /dev/zero > $n.idx; touch -d @$((1000 + n)) $n.idx; "
+		      "done; touch -d @1 other.txt; touch -d @1 5.idx.tmp.77; "
+		      "touch 6.idx.tmp.78; touch -d @5000 1.idx"),
+		0);
+	as_symindex_trim(fx_path("c2"), 2500);
+	/* 2 and 3 were used longest ago; foreign files and a writer at work stay. */
+	assert_int_equal(
+		fx_sh("test \"$(cd c2; echo *)\" = '1.idx 4.idx 6.idx.tmp.78 other.txt'"), 0);
+	as_symindex_trim(fx_path("absent"), 0);
+}
+
 /* Flips bytes of the debug sections; whatever comes out, it comes back and says what it left
  * out. */
 static void damaged_dwarf_never_ends_the_run(void **st)
@@ -843,6 +860,7 @@ int main(void)
 		cmocka_unit_test(folded_functions_tell_their_other_names),
 		cmocka_unit_test(a_warm_index_gives_the_same_answers),
 		cmocka_unit_test(a_torn_or_damaged_index_is_ignored),
+		cmocka_unit_test(the_index_directory_keeps_what_was_used_last),
 		cmocka_unit_test(damaged_dwarf_never_ends_the_run),
 		cmocka_unit_test(a_damaged_unit_costs_only_that_unit),
 		cmocka_unit_test(two_thousand_chains_equal_those_of_llvm),
