@@ -91,7 +91,8 @@ static void write_names(struct as_session_writer *w)
 	}
 }
 
-/* Each new stack shares a beginning with an older one. */
+/* Each new stack shares a beginning with an older one: about 6 new nodes a stack, as recordings of
+ * rustc have. */
 static void write_stacks(struct as_session_writer *w, uint32_t *leaf)
 {
 	static uint32_t path[STACKS][51], depth[STACKS];
@@ -100,9 +101,10 @@ static void write_stacks(struct as_session_writer *w, uint32_t *leaf)
 	for (unsigned i = 0; i < STACKS; i++) {
 		unsigned from = i ? skewed(i) : 0, shared = 0;
 
-		depth[i] = 20 + below(31);
+		depth[i] = i ? depth[from] + below(7) - 3 : 35;
+		depth[i] = AS_MAX(20, AS_MIN(50, depth[i]));
 		if (i)
-			shared = AS_MIN(depth[from], depth[i]) * (60 + below(40)) / 100;
+			shared = AS_MIN(depth[from], depth[i]) * (72 + below(28)) / 100;
 		memcpy(path[i], path[from], shared * sizeof path[i][0]);
 		for (unsigned k = shared; k < depth[i]; k++) {
 			as_write_stack(

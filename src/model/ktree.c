@@ -175,13 +175,12 @@ static void remember(struct as_build *b, uint32_t group, uint32_t stack, uint32_
 		*as_map64_put(&b->node_of_grouped, (uint64_t)group << 32 | stack, NULL) = node;
 }
 
-uint32_t as_ktree_leaf(struct as_build *b, const struct as_m_sample *s)
+/* The node of a stack in its group; new parts of its path are added to the tree. */
+static uint32_t leaf_node(struct as_build *b, uint32_t stack, uint32_t group, uint32_t node)
 {
 	const struct as_model *m = b->m;
-	uint32_t group, node = group_node(b, s, &group), at = s->stack;
+	uint32_t at = stack;
 
-	if (as_by_groups(b->q->by) && b->q->shape == AS_SHAPE_FLAT)
-		return node;
 	b->path.n = 0;
 	while (at != AS_NONE) {
 		if (known(b, group, at, &node))
@@ -195,4 +194,33 @@ uint32_t as_ktree_leaf(struct as_build *b, const struct as_m_sample *s)
 		remember(b, group, at, node);
 	}
 	return node;
+}
+
+static uint32_t add_end(struct as_build *b, uint32_t node)
+{
+	as_vec_push(&b->ends, (struct as_end){.node = node});
+	return (uint32_t)b->ends.n - 1;
+}
+
+uint32_t as_ktree_end(struct as_build *b, const struct as_m_sample *s)
+{
+	bool groups = as_by_groups(b->q->by), fresh;
+	uint32_t group, node, stack = s->stack;
+	uint64_t *end;
+
+	if (!groups && stack != AS_NONE && (s->end & AS_SAMPLE_END_MASK) == AS_END_ROOT) {
+		if (b->end_of_stack[stack] == AS_NONE)
+			b->end_of_stack[stack] = add_end(b, leaf_node(b, stack, 0, 0));
+		return b->end_of_stack[stack];
+	}
+	node = group_node(b, s, &group);
+	if (groups && b->q->shape == AS_SHAPE_FLAT)
+		stack = AS_NONE; /* rows are threads: frames do not matter */
+	end = as_map64_put(&b->end_of_grouped, (uint64_t)group << 32 | stack, &fresh);
+	if (fresh) {
+		uint32_t e = add_end(b, leaf_node(b, stack, group, node));
+
+		*end = e;
+	}
+	return (uint32_t)*end;
 }

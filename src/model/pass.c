@@ -160,28 +160,49 @@ static void close_block(struct sheet *s, const struct links *l, const struct as_
 	s->rows.n = 0;
 }
 
+struct target { /* of an end: AS_NONE where it does not appear */
+	uint32_t link, self_row;
+};
+
+static struct target *find_targets(const struct as_build *b, const struct as_pass *p,
+				   const struct links *l)
+{
+	struct target *t = as_xreallocarray(NULL, b->ends.n + 1, sizeof *t);
+
+	for (size_t i = 0; i < b->ends.n; i++) {
+		uint32_t node = b->ends.v[i].node;
+
+		if (p->leaf)
+			node = p->leaf[node];
+		t[i] = (struct target){AS_NONE, AS_NONE};
+		if (node == AS_NONE)
+			continue;
+		t[i].link = l->of_node[node];
+		if (p->self_row)
+			t[i].self_row = p->self_row[node];
+	}
+	return t;
+}
+
 static void add_samples(struct sheet *s, const struct links *l, const struct as_build *b,
 			const struct as_pass *p)
 {
+	AS_CLEANUP(as_free_autop) struct target *targets = find_targets(b, p, l);
 	uint32_t block = 0;
 
 	for (size_t i = b->lo; i < b->hi; i++) {
 		const struct as_m_sample *m = &b->m->samples.v[i];
-		uint32_t node = b->leaf[i - b->lo], now;
+		uint32_t end = b->end[i - b->lo], now;
 
-		if (node >= AS_OUT)
-			continue;
-		if (p->leaf)
-			node = p->leaf[node];
-		if (node == AS_NONE)
+		if (end >= AS_OUT || targets[end].link == AS_NONE)
 			continue;
 		now = as_blocks_index(&b->blocks, m->time_ns);
 		if (now != block)
 			close_block(s, l, b, p, block);
 		block = now;
-		add_link(s, l->of_node[node], m->weight);
-		if (p->self_row && p->self_row[node] != AS_NONE)
-			add_row(s, p->self_row[node], m->weight);
+		add_link(s, targets[end].link, m->weight);
+		if (targets[end].self_row != AS_NONE)
+			add_row(s, targets[end].self_row, m->weight);
 	}
 	close_block(s, l, b, p, block);
 }

@@ -44,6 +44,8 @@ static void make(struct as_build *b)
 	as_ktree_init(&b->tree, b->m->stacks.n);
 	b->node_of_stack = as_xreallocarray(NULL, b->m->stacks.n + 1, sizeof *b->node_of_stack);
 	memset(b->node_of_stack, 0xff, (b->m->stacks.n + 1) * sizeof *b->node_of_stack);
+	b->end_of_stack = as_xreallocarray(NULL, b->m->stacks.n + 1, sizeof *b->end_of_stack);
+	memset(b->end_of_stack, 0xff, (b->m->stacks.n + 1) * sizeof *b->end_of_stack);
 	as_scan_samples(b);
 	as_shape_make(b, &s);
 	if (shape == AS_SHAPE_CALLERS || shape == AS_SHAPE_CALLEES)
@@ -65,7 +67,10 @@ static void build_clear(struct as_build *b)
 	as_map64_clear(&b->node_of_grouped);
 	as_vec_clear(&b->path);
 	as_blocks_clear(&b->blocks);
-	free(b->leaf);
+	free(b->end);
+	free(b->end_of_stack);
+	as_map64_clear(&b->end_of_grouped);
+	as_vec_clear(&b->ends);
 }
 
 int as_profile_make(const struct as_model *m, const struct as_query *q, struct as_profile **ret,

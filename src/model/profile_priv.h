@@ -58,6 +58,14 @@ struct as_profile_priv {
 
 enum as_match { AS_MATCH_FOCUS = 1, AS_MATCH_IGNORE = 2, AS_MATCH_HIDE = 4, AS_MATCH_OF = 8 };
 
+/* A distinct stack that samples stand on. They are few beside samples and nodes, so that what is
+ * looked up per sample stays in the cache. */
+struct as_end {
+	uint32_t node;
+	uint64_t samples;
+	double weight;
+};
+
 struct as_build {
 	struct as_profile_priv *p;
 	const struct as_model *m;
@@ -70,11 +78,14 @@ struct as_build {
 	/* ktree.c */
 	struct as_ktree tree;
 	uint32_t *node_of_stack;         /* for stacks that end in group 0 */
+	uint32_t *end_of_stack;          /* likewise */
 	struct as_map64 node_of_grouped; /* group << 32 | stack */
+	struct as_map64 end_of_grouped;
 	AS_VEC(uint32_t) path;
 	/* shares.c */
 	struct as_blocks blocks;
-	uint32_t *leaf; /* node of sample lo + i; AS_NONE: dropped; AS_OUT: out of scope */
+	AS_VEC(struct as_end) ends;
+	uint32_t *end; /* of sample lo + i; AS_NONE: dropped; AS_OUT: out of scope */
 };
 #define AS_OUT (AS_NONE - 1)
 
@@ -109,8 +120,8 @@ bool as_key_is_marker(const struct as_profile_priv *p, uint32_t key);
 bool as_by_joins(enum as_by by);
 bool as_by_groups(enum as_by by); /* THREAD, PROCESS */
 
-/* Node of the tree at which a sample's weight stands. */
-uint32_t as_ktree_leaf(struct as_build *b, const struct as_m_sample *s);
+/* Index into ends for a sample; new ends get their path in the tree. */
+uint32_t as_ktree_end(struct as_build *b, const struct as_m_sample *s);
 
 /* A turned tree and, per node of b->tree, the node where samples that stand there go (AS_NONE:
  * they do not appear). For TREE, tree is b->tree itself and leaf is NULL. */

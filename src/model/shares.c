@@ -43,27 +43,29 @@ void as_scan_samples(struct as_build *b)
 	struct as_profile *p = &b->p->pub;
 
 	init_blocks(b);
-	b->leaf = as_xreallocarray(NULL, b->hi - b->lo + 1, sizeof *b->leaf);
+	b->end = as_xreallocarray(NULL, b->hi - b->lo + 1, sizeof *b->end);
 	for (size_t i = b->lo; i < b->hi; i++) {
 		const struct as_m_sample *s = &b->m->samples.v[i];
-		uint32_t *leaf = &b->leaf[i - b->lo];
-		struct as_knode *n;
+		uint32_t *end = &b->end[i - b->lo];
 
-		*leaf = AS_OUT;
+		*end = AS_OUT;
 		if (!in_scope(b, s))
 			continue;
 		p->weight += s->weight;
 		p->samples++;
 		as_blocks_add(&b->blocks, as_blocks_index(&b->blocks, s->time_ns), s->weight);
-		*leaf = AS_NONE;
+		*end = AS_NONE;
 		if (is_dropped(b, s))
 			continue;
 		p->kept_weight += s->weight;
 		p->kept_samples++;
-		*leaf = as_ktree_leaf(b, s);
-		n = &b->tree.nodes.v[*leaf];
-		n->self_weight += s->weight;
-		n->self_samples++;
+		*end = as_ktree_end(b, s);
+		b->ends.v[*end].weight += s->weight;
+		b->ends.v[*end].samples++;
+	}
+	as_vec_foreach (e, &b->ends) {
+		b->tree.nodes.v[e->node].self_weight += e->weight;
+		b->tree.nodes.v[e->node].self_samples += e->samples;
 	}
 	as_blocks_finish(&b->blocks);
 	as_ktree_sum(&b->tree);
