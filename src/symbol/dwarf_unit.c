@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "base/sys.h"
 #include "symbol/dwarf_const.h"
 
 const char *const as_dw_sec_name[AS_DW_SEC_COUNT_] = {
@@ -21,6 +22,7 @@ const char *const as_dw_sec_name[AS_DW_SEC_COUNT_] = {
 
 void as_dw_note(struct as_dw *dw, const char *fmt, ...)
 {
+	struct as_buf line = {0};
 	va_list ap;
 
 	if (!dw->in.notes || dw->nnotes > AS_DW_MAX_NOTES)
@@ -31,9 +33,11 @@ void as_dw_note(struct as_dw *dw, const char *fmt, ...)
 		return;
 	}
 	va_start(ap, fmt);
-	as_buf_vaddf(dw->in.notes, fmt, ap);
+	as_buf_vaddf(&line, fmt, ap);
 	va_end(ap);
+	as_fmt_quoted(dw->in.notes, line.p, line.len); /* names come from the file */
 	as_buf_addc(dw->in.notes, '\n');
+	as_buf_clear(&line);
 }
 
 void as_dw_damaged(struct as_dw *dw, struct as_dw_unit *u, const char *why)
@@ -427,13 +431,23 @@ static int range_by_lo(const void *x, const void *y)
 void as_dw_sort_ranges(struct as_dw *dw)
 {
 	uint32_t max = 0;
+	size_t n = 0;
 
 	if (dw->range.n)
 		qsort(dw->range.v, dw->range.n, sizeof *dw->range.v, range_by_lo);
 	as_vec_foreach (r, &dw->range) {
+		struct as_symrange *last = n ? &dw->range.v[n - 1] : NULL;
+
 		max = AS_MAX(max, r->hi);
+		if (last && last->unit == r->unit && r->lo <= last->hi) {
+			last->hi = AS_MAX(last->hi, r->hi);
+			last->max_hi = max;
+			continue;
+		}
 		r->max_hi = max;
+		dw->range.v[n++] = *r;
 	}
+	dw->range.n = n;
 }
 
 static struct as_dw_file *add_file(struct as_dw *dw, const struct as_dw_sect *sec)
