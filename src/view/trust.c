@@ -20,7 +20,7 @@ enum {
 
 /* From where on a loss changes what a reader may conclude. */
 static const double TROUBLE_LOST = 0.01, TROUBLE_CUT = 0.01, TROUBLE_NAMELESS = 0.05,
-		    TROUBLE_RATE = 0.8, EXPLAINED_LOW = 0.95, EXPLAINED_HIGH = 1.05;
+		    TROUBLE_RATE = 0.8, EXPLAINED_WITHIN = 0.05;
 
 /* Sentences are not read along a whole wide screen. */
 static size_t block_width(const struct as_style *style)
@@ -232,17 +232,32 @@ static void low_rate(struct block *b)
 			t->effective_rate_hz, t->rate_hz);
 }
 
+/* Few samples and short runs make both figures coarse: the tolerance grows with 1/sqrt(n). */
+static bool explains_all(const struct as_trust *t)
+{
+	double tolerance = EXPLAINED_WITHIN + 2 / sqrt((double)t->samples);
+
+	return fabs(t->explained_cpu - 1) <= tolerance;
+}
+
 static void unexplained(struct block *b)
 {
-	double x = b->t.explained_cpu;
+	const struct as_trust *t = &b->t;
 
-	if (isnan(x) || b->t.samples < FEW_SAMPLES ||
-	    (x >= EXPLAINED_LOW && x <= EXPLAINED_HIGH))
+	if (isnan(t->explained_cpu) || t->samples < FEW_SAMPLES || explains_all(t))
 		return;
-	trouble(b,
-		"the samples explain %.1f %% of the CPU time the system charged: shares are of "
-		"what was seen",
-		x * 100);
+	if (t->explained_cpu < 1)
+		trouble(b,
+			"the samples explain %.1f %% of the CPU time the system charged: "
+			"shares are of "
+			"what was seen",
+			t->explained_cpu * 100);
+	else
+		trouble(b,
+			"the samples stand for %.1f %% of the CPU time the system charged: "
+			"times are too "
+			"large, shares hold",
+			t->explained_cpu * 100);
 }
 
 static void nameless(struct block *b)
@@ -382,11 +397,10 @@ static void stacks(struct block *b)
 
 static void explained(struct block *b)
 {
-	double x = b->t.explained_cpu;
+	const struct as_trust *t = &b->t;
 
-	if (!isnan(x) && x >= EXPLAINED_LOW && x <= EXPLAINED_HIGH &&
-	    b->t.samples >= FEW_SAMPLES)
-		fact(b, "samples explain %.1f %% of the CPU time", x * 100);
+	if (!isnan(t->explained_cpu) && t->samples >= FEW_SAMPLES && explains_all(t))
+		fact(b, "samples explain %.1f %% of the CPU time", t->explained_cpu * 100);
 }
 
 static void recorder(struct block *b)
