@@ -72,3 +72,81 @@ load lib
 	[ "$(stat -c %s out.svg)" -lt 8000000 ]
 	is_svg out.svg
 }
+
+# Opens out.svg with a script at its end; what the script leaves in the title comes out.
+in_browser() {
+	local browser
+	browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) ||
+		skip 'no chromium on this machine'
+	python3 - "$1" <<'END'
+import sys
+svg = open('out.svg', encoding='utf-8').read()
+script = '''<script><![CDATA[
+const frames = [...document.querySelectorAll('#frames g')];
+const find = name => frames.find(g => g.querySelector('title').textContent.startsWith(name + '\\n'));
+const width = g => +g.querySelector('rect').getAttribute('width');
+const key = k => (document.activeElement || document).dispatchEvent(
+	new KeyboardEvent('keydown', {key: k, bubbles: true}));
+const said = [];
+%s
+const out = document.createElementNS(document.documentElement.namespaceURI, 'desc');
+out.textContent = 'SAID ' + said.join(' | ') + ' END';
+document.documentElement.append(out);
+]]></script></svg>''' % sys.argv[1]
+open('probe.svg', 'w', encoding='utf-8').write(svg.replace('</svg>', script))
+END
+	timeout 60 "$browser" --headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
+		--disable-background-networking --disable-component-update --disable-sync \
+		--user-data-dir="$PWD/profile" --window-size=1200,600 --dump-dom \
+		"file://$PWD/probe.svg" 2>/dev/null | grep -o 'SAID .* END' | tail -1
+}
+
+@test "in a browser: zoom, search with the matched share, back" {
+	session story
+	assay flame -o out.svg story.assay
+	run -0 in_browser '
+		const add = find("indexer::index::Index::add"), all = find("all"), before = width(add);
+		add.dispatchEvent(new MouseEvent("click", {bubbles: true}));
+		said.push(width(add) > before * 2 && Math.abs(width(add) - width(all)) < 1);
+		said.push(find("memchr::memmem::find").style.display === "none");
+		key("/");
+		const input = document.querySelector("#searchbox").firstChild;
+		input.value = "^malloc";
+		input.dispatchEvent(new Event("input"));
+		said.push(document.querySelector("#matched").textContent);
+		input.dispatchEvent(new KeyboardEvent("keydown", {key: "Escape"}));
+		said.push(document.querySelector("#matched").textContent === "");
+		key("Escape");
+		said.push(Math.abs(width(add) - before) < 0.01);'
+	echo "$output"
+	[[ $output =~ ^'SAID true | true | matched '1[01]\.[0-9]' %, 2 boxes | true | true END'$ ]]
+}
+
+@test "in a browser: the keyboard reaches every box" {
+	session story
+	assay flame -o out.svg story.assay
+	run -0 in_browser '
+		const name = () => document.activeElement.getAttribute("aria-label").split(",")[0];
+		said.push(frames.filter(g => g.getAttribute("tabindex") === "0").length);
+		find("all").focus();
+		key("ArrowDown"); said.push(name());
+		key("ArrowRight"); said.push(name());
+		key("ArrowLeft"); key("ArrowDown"); key("ArrowDown"); said.push(name());
+		key("ArrowUp"); said.push(name());
+		const before = width(document.activeElement);
+		key("Enter"); said.push(width(document.activeElement) > before);
+		key("Escape"); said.push(Math.abs(width(find("main")) - before) < 0.01);'
+	echo "$output"
+	[ "$output" = 'SAID 1 | _start | start_thread | indexer::main | main | true | true END' ]
+}
+
+@test "in a browser: hostile names are only text" {
+	session hostile
+	assay flame -o out.svg hostile.assay
+	run -0 in_browser '
+		window.alerted = false; window.alert = () => { window.alerted = true; };
+		said.push(window.alerted, document.querySelectorAll("script").length);
+		said.push(frames.length);'
+	echo "$output"
+	[ "$output" = 'SAID false | 2 | 9 END' ]
+}
