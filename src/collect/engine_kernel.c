@@ -347,6 +347,7 @@ void as_engine_kernel_facts(void *c, struct as_engine_facts *ret)
 
 	*ret = (struct as_engine_facts){.event = k->timers.cycles ? "cycles" : "cpu-clock",
 					.kernel_cost_ns = as_kbpf_run_time_ns(&k->bpf),
+					.kernel_stacks = k->options.kernel_stacks,
 					.weight_unit = k->timers.cycles};
 }
 
