@@ -147,8 +147,10 @@ static void on_exit_record(struct as_ring *e, const struct as_perf_rec *rec)
 
 static void on_comm(struct as_ring *e, const struct as_perf_rec *rec)
 {
-	if (rec->exec)
+	if (rec->exec) {
 		as_image_exec(e->env.image, rec->pid, rec->time_ns);
+		as_ring_proc(e, rec->pid)->exec_ns = rec->time_ns;
+	}
 	as_recorder_name(e->env.recorder, rec->time_ns, rec->pid, rec->tid, rec->text,
 			 rec->exec);
 }
@@ -425,6 +427,10 @@ static int ring_drain(void *p, int *ret_wait_ms, struct as_error *err)
 	as_ring_resize(e, now);
 	/* irregular, so that no program runs in step with what happens here */
 	*ret_wait_ms = 10 + (int)(as_ring_random(e) % 21);
+	/* the sooner a short copy is continued, the likelier its stack still stands */
+	if (e->shorts * 16 > (uint32_t)samples)
+		*ret_wait_ms = 2 + (int)(as_ring_random(e) % 4);
+	e->shorts = 0;
 	if (now > e->last_sample_ns + 500000000ull)
 		*ret_wait_ms = 50;
 	return samples;

@@ -435,8 +435,8 @@ static bool is_hopeless(const struct as_ring_thread *t, uint32_t current)
 static uint32_t wanted_copy(const struct as_ring *e, const struct as_ring_thread *t,
 			    uint32_t current)
 {
-	static const uint32_t sizes[] = {2048, 4096, 8192, 16384, 32768, AS_RING_COPY_MAX};
-	uint32_t want = AS_RING_COPY_START;
+	static const uint32_t sizes[] = {AS_RING_COPY_USUAL, 16384, 32768, AS_RING_COPY_MAX};
+	uint32_t want = AS_RING_COPY_USUAL;
 
 	current = AS_MIN(current, e->copy_max);
 	if (t->n < 16)
@@ -468,7 +468,7 @@ static bool any_thread_unhappy(struct as_ring *e)
 		grow |= want > current;
 		shrink &= want < current;
 	}
-	return grow || (shrink && n >= 400);
+	return grow || (shrink && n >= (e->sweeps ? 400u : 40u));
 }
 
 static bool all_tasks(struct as_ring *e, struct tid_list *l)
@@ -548,10 +548,10 @@ static void replace_samplers(struct as_ring *e)
 /* Samples were lost for want of room: smaller copies for everybody, down to the usual one. */
 static bool shrink_after_loss(struct as_ring *e)
 {
-	bool smaller = e->lost && e->copy_max > AS_RING_COPY_START;
+	bool smaller = e->lost && e->copy_max > AS_RING_COPY_USUAL;
 
 	if (smaller)
-		e->copy_max = AS_MAX(e->copy_max / 2, AS_RING_COPY_START);
+		e->copy_max = AS_MAX(e->copy_max / 2, AS_RING_COPY_USUAL);
 	e->lost = 0;
 	return smaller;
 }
@@ -562,7 +562,7 @@ void as_ring_resize(struct as_ring *e, uint64_t now_ns)
 
 	if (e->copy_fixed || now_ns < e->sweep_after_ns)
 		return;
-	e->sweep_after_ns = now_ns + 200000000ull;
+	e->sweep_after_ns = now_ns + 50000000ull;
 	smaller = shrink_after_loss(e);
 	if ((!smaller && !any_thread_unhappy(e)) || !affordable(e))
 		return;
@@ -570,5 +570,5 @@ void as_ring_resize(struct as_ring *e, uint64_t now_ns)
 	as_vec_foreach (t, &e->threads)
 		t->n = t->shorts = t->max_need = 0;
 	e->sweeps++;
-	e->sweep_after_ns = now_ns + (200000000ull << AS_MIN(e->sweeps, 8u));
+	e->sweep_after_ns = now_ns + (50000000ull << AS_MIN(e->sweeps, 10u));
 }

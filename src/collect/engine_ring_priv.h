@@ -9,8 +9,8 @@
 #include "collect/collect.h"
 #include "collect/perf_event.h"
 
-#define AS_RING_COPY_MIN   2048u
-#define AS_RING_COPY_START 8192u
+#define AS_RING_COPY_USUAL 8192u
+#define AS_RING_COPY_START AS_RING_COPY_MAX /* until it is known what the program needs */
 #define AS_RING_COPY_MAX                                                                       \
 	65520u /* a record's size is 16 bits; the rest of a sample needs room */
 
@@ -48,6 +48,7 @@ struct as_ring_proc {
 	pid_t pid;
 	uint32_t live_threads;
 	uint64_t reread_ns;    /* last self-healing read of its maps */
+	uint64_t exec_ns;      /* its last exec */
 	bool no_memory_access; /* /proc/PID/mem is refused */
 };
 
@@ -83,7 +84,8 @@ struct as_ring {
 
 	uint64_t sweep_after_ns, last_sample_ns;
 	unsigned sweeps;
-	uint64_t lost; /* since the last look at sizes */
+	uint64_t lost;   /* since the last look at sizes */
+	uint32_t shorts; /* of this drain */
 	uint64_t sampled, repaired, damaged;
 
 	struct as_map64 cfi_loaded; /* module id: its full CFI was asked for */

@@ -371,6 +371,17 @@ static bool load_full_cfi(struct as_ring *e, const struct as_unwind_result *res)
 	return fresh;
 }
 
+/* In the middle of an exec: the registers are those of the program that was, its memory is gone. */
+static bool is_between_images(struct as_ring *e, const struct walk *w,
+			      const struct as_unwind_result *res)
+{
+	const struct as_ring_proc *proc = as_ring_proc(e, w->rec->pid);
+
+	return w->rec->kernel_mode && res->end != AS_END_ROOT &&
+	       (!res->nframes || e->uframes[0].module == AS_NO_MODULE) &&
+	       w->rec->time_ns < proc->exec_ns + 100000000ull;
+}
+
 static bool unwind_user(struct as_ring *e, struct as_ring_thread *t, struct walk *w,
 			struct as_unwind_result *res)
 {
@@ -386,7 +397,13 @@ static bool unwind_user(struct as_ring *e, struct as_ring_thread *t, struct walk
 		as_unwind(&env, &w->rec->regs, e->uframes, e->max_frames, res);
 	if (res->end == AS_END_EXPR && load_full_cfi(e, res))
 		as_unwind(&env, &w->rec->regs, e->uframes, e->max_frames, res);
+	if (is_between_images(e, w, res)) {
+		res->nframes = 0;
+		res->end = AS_END_ROOT;
+		return false;
+	}
 	was_short = res->end == AS_END_SHORT;
+	e->shorts += was_short;
 	if (was_short)
 		repaired = continue_live(w, t, res);
 	note_need(t, w, res, was_short);

@@ -120,16 +120,27 @@ static void on_chain(void *ctx, size_t index, uint64_t svma, const struct as_sym
 
 /* ---- modules that are files ---- */
 
-/* Lines of text as notes about path, a few at most. */
+/* Lines of text as notes about path, a few at most; places where nothing was found are only counted. */
 static void write_notes(struct resolver *v, const char *path, const char *text)
 {
-	for (int left = 4; *text && left; left--) {
+	static const char absent[] = ": not there";
+	unsigned places = 0;
+
+	for (int left = 4; *text && left;) {
 		size_t n = strcspn(text, "\n");
 
-		if (n)
+		if (n > sizeof absent - 1 &&
+		    !memcmp(text + n - (sizeof absent - 1), absent, sizeof absent - 1)) {
+			places++;
+		} else if (n) {
 			as_recorder_note(v->r, 1, path, "", "%.*s", (int)n, text);
+			left--;
+		}
 		text += n + (text[n] == '\n');
 	}
+	if (places)
+		as_recorder_note(v->r, 0, path, "",
+				 "no separate debug file (looked in %u places)", places);
 }
 
 static bool notable(const struct resolver *v, const uint32_t *places, size_t n)
