@@ -125,6 +125,9 @@ static void unescape(struct as_buf *out, const char *p, size_t n)
 
 /* ---- writing ---- */
 
+/* A hundred thousand stacks of 20,000 frames have no use as text. */
+#define TEXT_MAX (1ull << 30)
+
 struct line {
 	size_t start, len; /* in text */
 	uint64_t weight;
@@ -220,6 +223,23 @@ static void add_line(struct writer *w, uint32_t node, uint64_t weight)
 	as_vec_push(&w->lines, l);
 }
 
+static int add_lines(struct writer *w, struct as_error *err)
+{
+	for (uint32_t i = 0; i < w->p->nodes.n; i++) {
+		const struct as_node *n = &w->p->nodes.v[i];
+		uint64_t weight =
+			w->o->weight_ns ? (uint64_t)llround(n->self) : n->self_samples;
+
+		if (weight)
+			add_line(w, i, weight);
+		if (w->text.len > TEXT_MAX)
+			return as_fail(err, AS_E_LIMIT, 0,
+				       "the stacks of this session are more than 1 GiB of text"
+				       "\n  export a part: --focus, --thread or --time");
+	}
+	return AS_OK;
+}
+
 static int by_text(const void *pa, const void *pb, void *text)
 {
 	const struct line *a = pa, *b = pb;
@@ -263,21 +283,16 @@ int as_export_folded(const struct as_model *m, const struct as_folded_options *o
 	if (r < 0)
 		return r;
 	w.p = p;
-	for (uint32_t i = 0; i < p->nodes.n; i++) {
-		const struct as_node *n = &p->nodes.v[i];
-		uint64_t weight = o->weight_ns ? (uint64_t)llround(n->self) : n->self_samples;
-
-		if (weight)
-			add_line(&w, i, weight);
-	}
-	put_lines(&w, out);
+	r = add_lines(&w, err);
+	if (r == AS_OK)
+		put_lines(&w, out);
 	as_buf_clear(&w.text);
 	as_vec_clear(&w.lines);
 	as_vec_clear(&w.path);
 	as_vec_clear(&w.names);
 	as_arena_clear(&w.arena);
 	as_profile_free(p);
-	return AS_OK;
+	return r;
 }
 
 /* ---- reading ---- */

@@ -9,6 +9,9 @@
 /* Nodes of a turned tree; the deepest are left out first. Only many distinct stacks of many
  * thousand frames come here, where a turned tree has the size of all of them together. */
 #define NODES_MAX (2u << 20)
+/* Moves of all walkers together; a few million in large recordings. A chain of a million frames with
+ * a sample on each would take 10^12. What still walks then stays where it is. */
+#define STEPS_MAX (64u << 20)
 
 struct walker { /* the weight of `origin`, seen at `at` on its way up, standing in `node` */
 	uint32_t origin, at, node;
@@ -17,6 +20,7 @@ struct walk {
 	struct as_build *b;
 	struct as_shaped *s;
 	AS_VEC(struct walker) w;
+	uint64_t steps;
 	bool whole;       /* an origin's weight is its subtree's */
 	double threshold; /* lighter nodes are not followed */
 };
@@ -46,12 +50,13 @@ static void step(struct walk *k)
 {
 	const struct as_knode *from = k->b->tree.nodes.v;
 	size_t kept = 0;
+	bool last = (k->steps += k->w.n) > STEPS_MAX;
 
 	for (size_t i = 0; i < k->w.n; i++) {
 		struct walker w = k->w.v[i];
 		const struct as_knode *o = origin_of(k, &w);
 
-		if (is_top(k->b, w.at) || k->s->own.nodes.n >= NODES_MAX) {
+		if (last || is_top(k->b, w.at) || k->s->own.nodes.n >= NODES_MAX) {
 			arrive(k, &w);
 			continue;
 		}

@@ -608,6 +608,28 @@ static void twenty_thousand_frames_are_no_burden(void **state)
 
 /* ---- sessions that lie ---- */
 
+static void a_stack_as_deep_as_the_file_is_long_ends_in_time(void **state)
+{
+	uint64_t f = frame("down"), s = NONE, start;
+
+	for (int i = 0; i < 150000; i++) {
+		s = on(s, f);
+		sample(s, 1);
+	}
+	loaded();
+	start = as_self_cpu_ns();
+	for (int shape = 0; shape <= AS_SHAPE_CALLEES; shape++) {
+		struct as_profile *p =
+			ask(&(struct as_query){.shape = (enum as_shape)shape, .of = "down"});
+
+		assert_int_equal(p->kept_samples, 150000);
+		if (p->nodes.n)
+			assert_int_equal(p->nodes.v[0].total_samples, 150000);
+		as_profile_free(p);
+	}
+	assert_true(as_self_cpu_ns() - start < 30000 * MS);
+}
+
 static void ids_that_refer_to_nothing_are_left_out_and_told(void **state)
 {
 	uint64_t m = on(NONE, frame("main")), big = 1ull << 40;
@@ -680,6 +702,7 @@ int main(void)
 		T(light_branches_are_left_out_of_trees),
 		T(samples_out_of_order_are_sorted_by_time),
 		T(twenty_thousand_frames_are_no_burden),
+		T(a_stack_as_deep_as_the_file_is_long_ends_in_time),
 		T(ids_that_refer_to_nothing_are_left_out_and_told),
 		T(an_empty_session_gives_empty_answers),
 		T(a_session_that_unpacks_without_bound_is_refused),

@@ -522,6 +522,18 @@ static void a_full_disk_leaves_a_valid_file_and_says_what_to_do(void **state)
 	assert_int_equal(h.bad_chunks, 0);
 }
 
+static void a_device_without_room_is_told_at_once(void **state)
+{
+	struct as_session_writer *w = NULL;
+	struct as_error err = {0};
+
+	if (access("/dev/full", W_OK) < 0)
+		skip();
+	assert_int_equal(as_session_writer_open("/dev/full", &w, &err), AS_E_IO);
+	assert_int_equal(err.sys_errno, ENOSPC);
+	assert_non_null(strstr(err.msg, "/dev/full"));
+}
+
 static void a_closed_pipe_is_an_error_and_no_signal(void **state)
 {
 	struct as_session_writer *w = NULL;
@@ -638,6 +650,7 @@ int main(void)
 		T(a_folder_that_cannot_be_written_is_named_with_a_way_out),
 		T(a_folder_given_as_output_is_refused),
 		T(a_full_disk_leaves_a_valid_file_and_says_what_to_do),
+		T(a_device_without_room_is_told_at_once),
 		T(a_closed_pipe_is_an_error_and_no_signal),
 		T(the_same_bytes_go_through_a_pipe),
 		T(kill_9_loses_at_most_the_last_second),
