@@ -28,6 +28,12 @@ struct as_uarch {
 	const int8_t *ucontext_regs; /* DWARF number of each, -1: ignored */
 
 	bool (*after_call)(const uint8_t *code, size_t n);
+	/*
+	 * A leaf without CFI stopped where the frame is not yet or no longer built: how many bytes
+	 * above sp its return address lies (ra_in_register: 0 means still there), -1: cannot be
+	 * told. The 16 bytes of code are those around pc, which is at code + 8.
+	 */
+	int (*bare_leaf)(const uint8_t *code);
 	/* Code at a function's start, n bytes. */
 	bool (*is_context_start)(const uint8_t *code, size_t n);
 	bool (*is_sigreturn)(const uint8_t *code, size_t n);

@@ -245,21 +245,55 @@ int as_walk_signal(struct as_walk *w)
 	return WALK_NEXT;
 }
 
+/* A return address found without a rule: it must follow a call, in code that is known. */
+static bool believable(struct as_walk *w, uint64_t ra)
+{
+	struct as_unwind_module mod;
+	if (!ra || !as_walk_after_call(w, ra))
+		return false;
+	return w->env->read_code || w->env->find(w->env->ctx, ra - 1, &mod);
+}
+
+/* A leaf in its first or last instructions still has its caller's frame pointer. */
+static bool bare_leaf_step(struct as_walk *w)
+{
+	const struct as_uarch *a = w->arch;
+	uint64_t sp = w->regs.r[a->sp], ra;
+	uint8_t code[16];
+	if (!w->exact || !w->env->read_code ||
+	    w->env->read_code(w->env->ctx, w->regs.r[a->pc] + 8, code, sizeof code))
+		return false;
+	int off = a->bare_leaf(code);
+	if (off < 0 || !known(w, a->ra_in_register ? a->ra : a->sp))
+		return false;
+	if (a->ra_in_register)
+		ra = w->regs.r[a->ra] & a->address_mask;
+	else if (read_word(w, sp + (uint64_t)off, &ra) != WALK_NEXT)
+		return false;
+	if (!believable(w, ra))
+		return false;
+	w->next.pc = ra;
+	w->next.sp = a->ra_in_register ? sp : sp + (uint64_t)off + 8;
+	w->next.fp = w->regs.r[a->fp];
+	w->next.fp_known = known(w, a->fp);
+	return true;
+}
+
 /* A pc without a rule: the frame pointer, if what it leads to is a call site. */
 static int frame_pointer_step(struct as_walk *w, int otherwise)
 {
 	const struct as_uarch *a = w->arch;
 	uint64_t fp = w->regs.r[a->fp], sp = w->regs.r[a->sp];
 	uint8_t b[16];
+	if (bare_leaf_step(w))
+		return WALK_NEXT;
 	if (!known(w, a->fp) || !fp || fp % 8 || fp < sp)
 		return otherwise;
 	int e = as_walk_read(w, fp, b, sizeof b);
 	if (e != WALK_NEXT)
 		return e == AS_END_SHORT ? e : otherwise;
 	uint64_t ra = as_get_le64(b + 8) & a->address_mask;
-	struct as_unwind_module mod;
-	bool mapped = ra && w->env->find(w->env->ctx, ra - 1, &mod);
-	if (!ra || (!mapped && !w->env->read_code) || !as_walk_after_call(w, ra))
+	if (!believable(w, ra))
 		return otherwise;
 	w->next.fp = as_get_le64(b);
 	w->next.fp_known = true;

@@ -411,6 +411,28 @@ static void unknown_code_is_passed_by_a_checked_frame_pointer(void **state)
 	}
 }
 
+/* JIT function at 0x40: push rbp; mov rsp,rbp; … ; pop rbp; ret at 0x50. Its caller's frame is below. */
+static void an_unknown_leaf_without_its_frame_does_not_lose_its_caller(void **state)
+{
+	static const uint8_t prologue[] = {0x55, 0x48, 0x89, 0xe5};
+	x86_world();
+	memcpy(w.jit + 0x40, prologue, sizeof prologue);
+	w.jit[0x50] = 0xc3;
+	w.jit[0x20 - 5] = 0xe8;
+	w.stack[10] = at(20); /* pushed rbp */
+	w.stack[11] = JIT + 0x20;
+	w.stack[20] = 0; /* the JIT caller's frame */
+	w.stack[21] = call_before(0x1010);
+	unwind(x86_regs(JIT + 0x40, at(11), at(20)));
+	FRAMES(AS_END_ROOT, JIT + 0x40, JIT + 0x20, BIAS + 0x1010);
+	unwind(x86_regs(JIT + 0x41, at(10), at(20)));
+	FRAMES(AS_END_ROOT, JIT + 0x41, JIT + 0x20, BIAS + 0x1010);
+	unwind(x86_regs(JIT + 0x44, at(10), at(10)));
+	FRAMES(AS_END_ROOT, JIT + 0x44, JIT + 0x20, BIAS + 0x1010);
+	unwind(x86_regs(JIT + 0x50, at(11), at(20)));
+	FRAMES(AS_END_ROOT, JIT + 0x50, JIT + 0x20, BIAS + 0x1010);
+}
+
 static void a_trampoline_outside_all_modules_is_known_by_its_bytes(void **state)
 {
 	static const uint8_t restore[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
@@ -673,6 +695,7 @@ int main(void)
 		cmocka_unit_test(a_register_the_fast_way_lost_comes_from_full_cfi),
 		cmocka_unit_test(a_general_expression_is_evaluated),
 		cmocka_unit_test(unknown_code_is_passed_by_a_checked_frame_pointer),
+		cmocka_unit_test(an_unknown_leaf_without_its_frame_does_not_lose_its_caller),
 		cmocka_unit_test(a_trampoline_outside_all_modules_is_known_by_its_bytes),
 		cmocka_unit_test(a_frame_pointer_that_leads_to_no_call_site_is_not_believed),
 		cmocka_unit_test(a_switched_stack_is_followed_when_a_call_explains_it),

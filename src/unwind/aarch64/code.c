@@ -26,6 +26,15 @@ static bool after_call(const uint8_t *code, size_t n)
 	       (w & 0xfefff000) == 0xd63f0000;   /* blr, blraa, blrab, blraaz, blrabz */
 }
 
+/* At stp x29, x30, [sp, #imm]! (maybe signing first), or at ret. */
+static int bare_leaf(const uint8_t *code)
+{
+	uint32_t at = word(code, 2), next = word(code, 3);
+	if (at == 0xd503233f || at == 0xd503245f) /* paciasp, bti c */
+		at = next;
+	return at == 0xd65f03c0 || (at & 0xffc07fff) == 0xa9807bfd ? 0 : -1;
+}
+
 /* glibc's __startcontext, entered at a nop: mov x0, x19; cbnz x0, …; b exit */
 static bool is_context_start(const uint8_t *code, size_t n)
 {
@@ -220,6 +229,7 @@ const struct as_uarch as_uarch_aarch64 = {
 	.ucontext_count = 33,
 	.ucontext_regs = ucontext_regs,
 	.after_call = after_call,
+	.bare_leaf = bare_leaf,
 	.is_context_start = is_context_start,
 	.is_sigreturn = is_sigreturn,
 	.entry_length = entry_length,

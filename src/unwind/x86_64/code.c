@@ -44,6 +44,17 @@ static bool after_call(const uint8_t *code, size_t n)
 	return false;
 }
 
+/* At push %rbp; mov %rsp,%rbp, between the two, or at ret. */
+static int bare_leaf(const uint8_t *code)
+{
+	static const uint8_t prologue[] = {0x55, 0x48, 0x89, 0xe5};
+	const uint8_t *pc = code + 8;
+	if (*pc == 0xc3 || !memcmp(pc, prologue, 4) ||
+	    (!memcmp(pc + 4, prologue, 4) && pc[0] == 0xf3 && pc[1] == 0x0f && pc[2] == 0x1e))
+		return 0;
+	return !memcmp(pc - 1, prologue, 4) ? 8 : -1;
+}
+
 static size_t skip_endbr(const uint8_t *code, size_t n)
 {
 	static const uint8_t endbr64[4] = {0xf3, 0x0f, 0x1e, 0xfa};
@@ -134,6 +145,7 @@ const struct as_uarch as_uarch_x86_64 = {
 	.ucontext_count = 17,
 	.ucontext_regs = ucontext_regs,
 	.after_call = after_call,
+	.bare_leaf = bare_leaf,
 	.is_context_start = is_context_start,
 	.is_sigreturn = is_sigreturn,
 	.entry_length = entry_length,

@@ -3,7 +3,7 @@
  * Rows for code without CFI (C libraries built without it, hand-written assembly, the main shim
  * rustc writes with panic=abort): sweeps over the instructions follow rsp and rbp. A state is
  * carried to the targets of jumps, so that what comes after a return in the middle of a
- * function is right; the first sweeps only collect such states, the last one writes rows. Code
+ * function is right; the first sweep only collects such states, the second writes rows. Code
  * that nothing leads to starts a function when it is called or stands after padding, else it is
  * taken for a piece of the function before it (targets of jump tables). A call may never
  * return, so what stands after one believes a jump to it more. Guesses are not carried to other
@@ -13,12 +13,13 @@
 #include "unwind/builder_priv.h"
 #include "unwind/x86_64/insn_priv.h"
 #include "base/map.h"
+#include "base/mem.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-#define MAX_TARGETS        (1u << 20)
-#define LEARNING_SWEEPS    3
-#define LEARNING_MAX_BYTES (16u << 20)
+/* Larger code is taken in pieces, so that memory stays small. */
+#define PIECE_BYTES (4u << 20)
 
 struct state {
 	int32_t depth;  /* CFA = rsp + depth; < 0: not known */
@@ -28,14 +29,26 @@ struct state {
 	bool guess;     /* nothing is known to lead here */
 };
 
+/* What the code consists of; kinds beyond those of instructions: */
+enum {
+	SKIPPED = AS_X86_HLT + 1, /* no instruction */
+	SIGRETURN,
+	CONTEXT_START,
+};
+struct item {
+	uint32_t at;
+	uint16_t len;
+	struct as_x86_insn insn;
+};
+
 struct sweep {
 	struct as_ut_builder *b;
 	uint64_t svma;
 	const uint8_t *code;
 	size_t n;
-	struct as_map64 targets; /* offset -> packed state */
-	struct as_map64 called;  /* offsets that are called */
-	struct as_map64 jumped;  /* offsets that are jumped to */
+	struct as_map64 targets; /* offset -> packed state; only offsets in jumped */
+	AS_VEC(struct item) items;
+	uint8_t *called, *jumped; /* a bit for each offset that is called, jumped to */
 	bool emits;
 };
 
@@ -158,29 +171,67 @@ static bool target_of(const struct sweep *w, size_t next, const struct as_x86_in
 	return true;
 }
 
-static size_t resync(size_t at, uint64_t svma)
+static void mark(uint8_t *bits, size_t at)
 {
-	return at + (size_t)(16 - ((svma + at) & 15));
+	bits[at / 8] |= (uint8_t)(1u << at % 8);
 }
 
-/* Functions nothing pads apart are found by the calls to them, loops by the jumps. */
-static void collect_targets(struct sweep *w)
+static bool marked(const uint8_t *bits, size_t at)
 {
-	struct as_x86_insn i;
+	return bits[at / 8] >> at % 8 & 1;
+}
+
+/* Roots and trampolines known by their bytes; the length of what was found, else 0. */
+static size_t known_code(const uint8_t *p, size_t n, uint8_t *ret_kind)
+{
+	const struct as_uarch *arch = &as_uarch_x86_64;
+	if (*p != 0x48 && *p != 0xb8 && *p != 0xf3)
+		return 0;
+	if (arch->is_sigreturn(p, n)) {
+		*ret_kind = SIGRETURN;
+		return p[0] == 0xb8 ? 7 : 9;
+	}
+	if (arch->is_context_start(p, n)) {
+		*ret_kind = CONTEXT_START;
+		return arch->entry_length(p, n);
+	}
+	return 0;
+}
+
+static struct item item_at(const struct sweep *w, size_t at)
+{
+	const uint8_t *p = w->code + at;
+	size_t n = w->n - at;
+	struct item item = {.at = (uint32_t)at};
+	size_t known = known_code(p, n, &item.insn.kind);
+	bool zero = n > 1 && !p[0] && !p[1];
+	if (known) {
+		item.len = (uint16_t)known;
+	} else if (!zero && as_x86_decode(p, n, &item.insn)) {
+		item.len = item.insn.len;
+		if (*p == 0xcc)
+			item.insn.kind = AS_X86_NOP;
+	} else {
+		item.insn.kind = SKIPPED;
+		item.len = (uint16_t)(16 - ((w->svma + at) & 15));
+	}
+	return item;
+}
+
+/* Decodes once. Functions nothing pads apart are found by the calls to them, loops by the jumps. */
+static void collect(struct sweep *w)
+{
 	size_t to;
-	for (size_t at = 0; at < w->n; at += i.len) {
-		if (w->called.n >= MAX_TARGETS || w->jumped.n >= MAX_TARGETS)
-			break;
-		if (!as_x86_decode(w->code + at, w->n - at, &i)) {
-			at = resync(at, w->svma);
-			i.len = 0;
-			continue;
-		}
-		if (i.kind == AS_X86_CALL && i.value && target_of(w, at + i.len, &i, &to))
-			(void)as_map64_put(&w->called, to, NULL);
-		if ((i.kind == AS_X86_JMP || i.kind == AS_X86_JCC) &&
-		    target_of(w, at + i.len, &i, &to))
-			(void)as_map64_put(&w->jumped, to, NULL);
+	for (size_t at = 0; at < w->n;) {
+		struct item item = item_at(w, at);
+		const struct as_x86_insn *i = &item.insn;
+		as_vec_push(&w->items, item);
+		at += item.len;
+		if (i->kind == AS_X86_CALL && i->value && target_of(w, at, i, &to))
+			mark(w->called, to);
+		if ((i->kind == AS_X86_JMP || i->kind == AS_X86_JCC) &&
+		    target_of(w, at, i, &to))
+			mark(w->jumped, to);
 	}
 }
 
@@ -190,33 +241,11 @@ static void remember_target(struct sweep *w, size_t next, const struct as_x86_in
 	size_t to;
 	bool is_new;
 	if (s->guess || (i->kind != AS_X86_JCC && i->kind != AS_X86_JMP) ||
-	    !target_of(w, next, i, &to) || w->targets.n >= MAX_TARGETS)
+	    !target_of(w, next, i, &to))
 		return;
 	uint64_t *v = as_map64_put(&w->targets, to, &is_new);
 	if (is_new)
 		*v = pack(s);
-}
-
-/* Roots and trampolines known by their bytes; the length of what was found, else 0. */
-static size_t known_code(struct sweep *w, size_t at)
-{
-	const struct as_uarch *arch = &as_uarch_x86_64;
-	const uint8_t *p = w->code + at;
-	unsigned rule;
-	size_t len;
-	if (arch->is_sigreturn(p, w->n - at)) {
-		rule = AS_UT_CFA_SIGNAL;
-		len = p[0] == 0xb8 ? 7 : 9;
-	} else if (arch->is_context_start(p, w->n - at)) {
-		rule = AS_UT_CFA_END;
-		len = arch->entry_length(p, w->n - at);
-	} else {
-		return 0;
-	}
-	uint64_t pc = w->svma + at;
-	if (w->emits)
-		as_ut_emit(w->b, pc > w->b->floor ? pc - 1 : pc, rule, 0);
-	return len;
 }
 
 enum reached { NOWHERE, AFTER_CALL, FALLS_THROUGH };
@@ -230,13 +259,13 @@ struct place {
 /* The state at an instruction, before it runs. */
 static void arrive(const struct sweep *w, size_t at, struct place *p)
 {
-	const uint64_t *v = as_map64_get(&w->targets, at);
+	const uint64_t *v = marked(w->jumped, at) ? as_map64_get(&w->targets, at) : NULL;
 	static const uint8_t prologue[] = {0x55, 0x48, 0x89,
 					   0xe5}; /* push %rbp; mov %rsp,%rbp */
-	bool start = p->from != FALLS_THROUGH && !as_map64_get(&w->jumped, at);
+	bool start = p->from != FALLS_THROUGH && !marked(w->jumped, at);
 	if (w->n - at < sizeof prologue || memcmp(w->code + at, prologue, sizeof prologue))
 		start = start && p->padded && (p->from == NOWHERE || (w->svma + at) % 16 == 0);
-	if (as_map64_get(&w->called, at)) {
+	if (marked(w->called, at)) {
 		p->s = p->body = entry_state;
 	} else if (v && (p->from != FALLS_THROUGH || p->s.guess)) {
 		p->s = unpack(*v);
@@ -248,60 +277,73 @@ static void arrive(const struct sweep *w, size_t at, struct place *p)
 	}
 }
 
+/* Items that are no instructions; true when item is one. */
+static bool sweep_special(struct sweep *w, const struct item *item, struct place *p)
+{
+	uint64_t pc = w->svma + item->at;
+	unsigned rule = AS_UT_CFA_NONE;
+	if (item->insn.kind < SKIPPED)
+		return false;
+	p->from = NOWHERE;
+	if (item->insn.kind == SKIPPED) {
+		p->padded = true;
+	} else {
+		rule = item->insn.kind == SIGRETURN ? AS_UT_CFA_SIGNAL : AS_UT_CFA_END;
+		pc -= pc > w->b->floor;
+	}
+	if (w->emits)
+		as_ut_emit(w->b, pc, rule, 0);
+	return true;
+}
+
 static void sweep(struct sweep *w)
 {
 	/* the first function may be a piece of one that was split */
 	struct place p = {.s = entry_state, .body = entry_state, .from = AFTER_CALL};
-	struct as_x86_insn i;
 	p.s.guess = true;
-	for (size_t at = 0; at < w->n; at += i.len) {
-		i.len = 0;
-		size_t known = known_code(w, at);
-		if (known) {
-			at += known;
-			p.from = NOWHERE;
+	as_vec_foreach (item, &w->items) {
+		const struct as_x86_insn *i = &item->insn;
+		size_t at = item->at;
+		if (sweep_special(w, item, &p))
 			continue;
-		}
-		bool zero = at + 1 < w->n && !w->code[at] && !w->code[at + 1];
-		if (zero || !as_x86_decode(w->code + at, w->n - at, &i)) {
-			if (w->emits)
-				as_ut_emit(w->b, w->svma + at, AS_UT_CFA_NONE, 0);
-			at = resync(at, w->svma);
-			p.from = NOWHERE;
-			p.padded = true;
-			continue;
-		}
-		bool nop = i.kind == AS_X86_NOP || w->code[at] == 0xcc;
-		if (nop && p.from != FALLS_THROUGH && !as_map64_get(&w->jumped, at)) {
+		if (i->kind == AS_X86_NOP && p.from != FALLS_THROUGH &&
+		    !marked(w->jumped, at)) {
 			p.padded = true;
 			continue;
 		}
 		arrive(w, at, &p);
 		emit(w, at, &p.s);
-		remember_target(w, at + i.len, &i, &p.s);
-		step(&p.s, &i);
+		remember_target(w, at + item->len, i, &p.s);
+		step(&p.s, i);
 		/* a frame is complete where its function first branches or calls */
-		if (i.kind == AS_X86_JCC || i.kind == AS_X86_CALL ||
-		    i.kind == AS_X86_JMP_INDIRECT)
+		if (i->kind == AS_X86_JCC || i->kind == AS_X86_CALL ||
+		    i->kind == AS_X86_JMP_INDIRECT)
 			p.body = p.s;
-		p.from = ends_flow(i.kind)       ? NOWHERE
-			 : i.kind == AS_X86_CALL ? AFTER_CALL
-						 : FALLS_THROUGH;
+		p.from = ends_flow(i->kind)       ? NOWHERE
+			 : i->kind == AS_X86_CALL ? AFTER_CALL
+						  : FALLS_THROUGH;
 		p.padded = false;
 	}
 }
 
-void as_x86_scan(struct as_ut_builder *b, uint64_t svma, const uint8_t *code, size_t n)
+static void scan_piece(struct as_ut_builder *b, uint64_t svma, const uint8_t *code, size_t n)
 {
 	struct sweep w = {.b = b, .svma = svma, .code = code, .n = n};
-	if (!n)
-		return;
-	collect_targets(&w);
-	for (unsigned i = 0; i < LEARNING_SWEEPS && n <= LEARNING_MAX_BYTES; i++)
-		sweep(&w);
+	w.called = as_xcalloc(n / 8 + 1, 1);
+	w.jumped = as_xcalloc(n / 8 + 1, 1);
+	collect(&w);
+	sweep(&w);
 	w.emits = true;
 	sweep(&w);
 	as_map64_clear(&w.targets);
-	as_map64_clear(&w.called);
-	as_map64_clear(&w.jumped);
+	as_vec_clear(&w.items);
+	free(w.called);
+	free(w.jumped);
+}
+
+void as_x86_scan(struct as_ut_builder *b, uint64_t svma, const uint8_t *code, size_t n)
+{
+	for (size_t at = 0; at < n; at += PIECE_BYTES)
+		scan_piece(b, svma + at, code + at,
+			   n - at < PIECE_BYTES ? n - at : PIECE_BYTES);
 }
