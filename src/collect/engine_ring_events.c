@@ -36,9 +36,11 @@
 
 #include "base/sys.h"
 
-#define RING_TOTAL_BYTES (8u << 20) /* of all CPUs, while each has 1 MiB or more */
+#define RING_TOTAL_BYTES (16u << 20) /* of all CPUs, while each has 1 MiB or more */
 #define RING_START_MIN   (1u << 20)
-#define RING_START_MAX   (4u << 20)
+#define RING_START_MAX   (8u << 20)
+#define RING_USER_SHARE  2u /* ordinary users: 8 MiB of locked memory is the usual limit */
+#define SHRINK_SAMPLES   700u
 #define RING_PAGES_MIN   8u
 
 uint64_t as_ring_random(struct as_ring *e)
@@ -88,7 +90,8 @@ static int map_ring(struct as_ring *e, struct as_ring_cpu *c, int fd, struct as_
 	struct rlimit rl = {0};
 	int r = 0;
 
-	while (start > RING_START_MIN && start * e->ncpus > RING_TOTAL_BYTES)
+	while (start > RING_START_MIN &&
+	       start * e->ncpus > RING_TOTAL_BYTES / (geteuid() ? RING_USER_SHARE : 1))
 		start /= 2;
 	for (size_t pages = start / page; pages >= RING_PAGES_MIN; pages /= 2) {
 		r = as_perf_ring_map(&c->ring, fd, pages);
@@ -461,14 +464,15 @@ static bool any_thread_unhappy(struct as_ring *e)
 	as_vec_foreach (t, &e->threads) {
 		uint32_t current = t->copy_bytes ? t->copy_bytes : e->copy_bytes, want;
 
-		if (!t->tid || !t->n)
+		if (!t->tid || t->n < 16)
 			continue;
 		want = wanted_copy(e, t, current);
 		n += t->n;
 		grow |= want > current;
 		shrink &= want < current;
 	}
-	return grow || (shrink && n >= (e->sweeps ? 400u : 40u));
+	/* what a program does first tells little of what it, or what it starts, will need */
+	return grow || (shrink && n >= SHRINK_SAMPLES);
 }
 
 static bool all_tasks(struct as_ring *e, struct tid_list *l)
@@ -503,6 +507,10 @@ static int open_replacements(struct as_ring *e, struct tid_list *l)
 			if (slot && e->threads.v[*slot].tid) {
 				struct as_ring_thread *t = &e->threads.v[*slot];
 
+				if (t->copy_bytes)
+					want = t->copy_bytes;
+				t->keep_small |=
+					t->n >= 16 && t->shorts && is_hopeless(t, want);
 				want = t->copy_bytes = wanted_copy(e, t, want);
 			}
 			r = open_thread_samplers(e, l->tids.v[done], want, false);

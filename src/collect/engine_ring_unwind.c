@@ -3,7 +3,7 @@
  * From a sample's registers and stack copy to frames. A copy that was too short is continued at
  * once from the live memory of the thread, when that can be shown to be the same stack still:
  *
- *	1. the last bytes of the copy that the unwinding used are equal in live memory,
+ *	1. what the unwinding used last within the copy is equal in live memory,
  *	2. every frame found there is entered by a call (its return address follows one),
  *	3. it leads down to the thread's first frame.
  *
@@ -118,23 +118,25 @@ static struct as_unwind_env unwind_env(struct walk *w)
 /* ---- continuing a copy that was too short ---- */
 
 /*
- * Condition 1: what the unwinding read last stands in live memory as it was copied: on x86-64 the
- * return addresses of the last frames; locals beside them may change at any time.
+ * Condition 1: the outermost frame within the copy still waits for the same call to return: its return
+ * address stands (x86-64). What it called may have gone on, and locals may change at any time.
  */
 static bool still_there(struct walk *w, const struct as_unwind_result *res)
 {
 	uint64_t end = w->sp + w->rec->nstack;
 	uint64_t at[PROBES], now[PROBES];
 	size_t k = 0;
+	bool leaf_only;
 
-	for (size_t i = res->nframes; AS_PERF_RA_BELOW_CFA && i-- > 1 && k < 4;) {
+	for (size_t i = res->nframes; AS_PERF_RA_BELOW_CFA && !k && i-- > 1;) {
 		const struct as_uframe *f = &w->e->uframes[i];
 
 		if (!f->exact && f->sp >= w->sp + 8 && f->sp <= end)
 			at[k++] = f->sp - 8;
 	}
+	leaf_only = !k;
 	/* no frame was left within the copy: its last bytes stand for the leaf's frame */
-	for (uint64_t p = end; !k && w->rec->nstack >= 64 && p > end - 64; p -= 8)
+	for (uint64_t p = end; leaf_only && w->rec->nstack >= 64 && p > end - 64; p -= 8)
 		at[k++] = (p - 8) & ~7ull;
 	if (!k || !read_words(w, at, now, k))
 		return false;
