@@ -83,6 +83,8 @@ void as_style_share(struct as_buf *out, const struct as_share *s)
 		as_buf_addf(out, "≤ %.1f", ceil(s->high * 1000 - 1e-9) / 10);
 	else if (half >= s->value)
 		as_buf_addf(out, "%.1f ≤%.1f", value, ceil(s->high * 1000 - 1e-9) / 10);
+	else if (half >= 0.05 && s->value + half > 1)
+		as_buf_addf(out, "%.1f ≥%.1f", value, floor(s->low * 1000 + 1e-9) / 10);
 	else
 		as_buf_addf(out, "%.1f ±%.*f", value, half < 0.0005 ? 2 : 1, half * 100);
 }

@@ -293,7 +293,10 @@ static void few_samples(struct block *b)
 	if (t->samples >= FEW_SAMPLES)
 		return;
 	if (!t->samples) {
-		trouble(b, "no samples: the program used too little CPU time to be seen");
+		trouble(b, b->m->damaged || b->m->health.bad_chunks
+				   ? "no samples could be read"
+				   : "no samples: the program used too little CPU time to be "
+				     "seen");
 	} else {
 		trouble(b, "%" PRIu64 " sample%s only: the intervals are wide", t->samples,
 			t->samples == 1 ? "" : "s");
