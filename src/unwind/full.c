@@ -80,6 +80,12 @@ static int caller_value(struct full *f, const struct as_cfi_rule *rule, unsigned
 	e = read_for_expr(f->w, at, b, sizeof b);
 	if (!e)
 		*ret = as_get_le64(b);
+	/* popped already in an epilogue without DW_CFA_restore: see below_stack in unwind.c */
+	else if (f->w->exact && at < regs->r[f->w->arch->sp] && reg < AS_UREG_COUNT &&
+		 regs->valid >> reg & 1) {
+		*ret = regs->r[reg];
+		e = 0;
+	}
 	return e;
 }
 

@@ -133,6 +133,17 @@ static int find_cfa(struct as_walk *w, struct as_rule rule, uint64_t *ret)
 	return WALK_NEXT;
 }
 
+/*
+ * GCC writes no DW_CFA_restore in epilogues: after `pop %rbp` the row still has rbp in its slot,
+ * which is below rsp by then, outside of any copy of the stack. The register holds the value already.
+ * (Where a function keeps it in the red zone the slot is right, and readable only in the moment of
+ * the sample: it is tried first.)
+ */
+static bool below_stack(const struct as_walk *w, uint64_t slot)
+{
+	return w->exact && slot < w->regs.r[w->arch->sp];
+}
+
 /* Caller's fp and return address, x86-64: the usual case is one read of both. */
 static int caller_x86_64(struct as_walk *w, struct as_rule rule, uint64_t cfa)
 {
@@ -151,7 +162,7 @@ static int caller_x86_64(struct as_walk *w, struct as_rule rule, uint64_t cfa)
 		return WALK_NEXT;
 	}
 	unsigned kind = rule.w0 >> 8 & 0xff;
-	if (kind == AS_UT_FP_CFA && off == -16) {
+	if (kind == AS_UT_FP_CFA && off == -16 && !below_stack(w, cfa - 16)) {
 		e = as_walk_read(w, cfa - 16, b, sizeof b);
 		if (e == WALK_NEXT) {
 			n->fp = as_get_le64(b);
@@ -167,9 +178,15 @@ static int caller_x86_64(struct as_walk *w, struct as_rule rule, uint64_t cfa)
 		n->fp_known = false;
 		return WALK_NEXT;
 	}
-	e = read_word(w, (kind == AS_UT_FP_CFA ? cfa : n->fp) + (uint64_t)off, &n->fp);
-	n->fp_known = e == WALK_NEXT;
-	return e;
+	uint64_t slot = (kind == AS_UT_FP_CFA ? cfa : n->fp) + (uint64_t)off, saved;
+	e = read_word(w, slot, &saved);
+	if (e != WALK_NEXT && !below_stack(w, slot))
+		return e;
+	if (e == WALK_NEXT) {
+		n->fp = saved;
+		n->fp_known = true;
+	}
+	return WALK_NEXT;
 }
 
 static int caller_aarch64(struct as_walk *w, struct as_rule rule, uint64_t cfa)

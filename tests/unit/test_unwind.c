@@ -30,6 +30,7 @@ struct world {
 	struct as_utable table;
 	uint64_t stack[WORDS], altern[WORDS];
 	uint64_t short_above; /* reads at or above: beyond the copy */
+	uint64_t short_below; /* reads below: before the copy's start */
 	bool jit_mapped, no_cfi;
 	struct as_unwinder *unwinder;
 	struct as_uframe frames[32];
@@ -80,7 +81,7 @@ static const uint8_t *bytes_at(uint64_t avma, size_t n)
 static int read_memory(void *ctx, uint64_t avma, void *out, size_t n)
 {
 	const uint8_t *p = bytes_at(avma, n);
-	if (w.short_above && avma + n > w.short_above)
+	if ((w.short_above && avma + n > w.short_above) || avma < w.short_below)
 		return AS_E_LIMIT;
 	if (!p)
 		return AS_E_IO;
@@ -232,6 +233,23 @@ static void a_plain_stack_goes_down_to_its_root(void **state)
 	assert_int_equal(w.res.highest_addr, at(22));
 	assert_false(w.res.used_full_cfi);
 	assert_false(w.res.used_frame_pointer);
+}
+
+/* At the `ret` of frame: rbp was popped, the row still says it is at CFA - 16, below rsp. */
+static void a_register_popped_in_an_epilogue_is_in_the_register(void **state)
+{
+	for (int full = 0; full < 2; full++) {
+		x86_world();
+		if (full)
+			as_buf_clear(&w.blob);     /* no table: every step by the full CFI */
+		w.stack[10] = call_before(0x1050); /* into another frame, which needs rbp */
+		w.stack[20] = 0;
+		w.stack[21] = call_before(0x1010);
+		w.short_below = at(10);
+		w.stack[9] = at(30); /* what lies below rsp is nobody's any more */
+		unwind(x86_regs(BIAS + 0x107e, at(10), at(20)));
+		FRAMES(AS_END_ROOT, BIAS + 0x107e, BIAS + 0x1050, BIAS + 0x1010);
+	}
 }
 
 static void a_return_address_of_zero_is_a_root(void **state)
@@ -681,6 +699,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_plain_stack_goes_down_to_its_root),
+		cmocka_unit_test(a_register_popped_in_an_epilogue_is_in_the_register),
 		cmocka_unit_test(a_return_address_of_zero_is_a_root),
 		cmocka_unit_test(a_call_at_a_functions_end_belongs_to_it),
 		cmocka_unit_test(a_copy_too_short_is_continued_with_more_memory),
