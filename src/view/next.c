@@ -88,6 +88,8 @@ static bool is_allocator(const char *name)
 		"unlink_chunk",   "_int_free",
 	};
 
+	if (strncmp(name, "__GI_", 5) == 0) /* glibc's name for calls from within */
+		name += 5;
 	for (size_t i = 0; i < AS_ARRAY_LEN(exact); i++) {
 		if (strcmp(name, exact[i]) == 0)
 			return true;

@@ -205,7 +205,7 @@ static void describe(const struct as_report_request *q, const struct as_row *row
 		as_style_where(&where, q->model, row);
 	} else if ((q->query.by == AS_BY_LINE || q->query.by == AS_BY_FILE) && row->file &&
 		   *row->file) {
-		as_style_path(&shown, q->model, row->file);
+		as_style_file(&shown, q->model, row);
 		if (q->query.by == AS_BY_LINE)
 			as_buf_addf(&shown, ":%u", row->line);
 		as_buf_adds(&where, q->query.by == AS_BY_LINE ? as_report_name(row, style)

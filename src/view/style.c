@@ -121,16 +121,42 @@ static const char *below(const char *path, const char *dir)
 	return path + n + 1;
 }
 
-/* The recorded program itself, not one of its libraries. */
-static bool in_program(const struct as_model *m, const struct as_row *row)
+static const char *program_name(const struct as_model *m)
 {
 	const char *program = m->args.n        ? m->args.v[0]
 			      : m->processes.n ? m->processes.v[0].name
 					       : "";
 	const char *slash = strrchr(program, '/');
 
-	program = slash ? slash + 1 : program;
+	return slash ? slash + 1 : program;
+}
+
+/* The recorded program itself, not one of its libraries. */
+static bool in_program(const struct as_model *m, const struct as_row *row)
+{
+	const char *program = program_name(m);
+
 	return row->module && *program && strcmp(row->module, program) == 0;
+}
+
+/* cargo names the binary of a crate "my-app" and the crate itself my_app. */
+static bool is_programs_crate(const struct as_model *m, const char *crate)
+{
+	const char *program = program_name(m);
+
+	for (; *crate && (*crate == *program || (*crate == '_' && *program == '-')); crate++)
+		program++;
+	return !*crate && !*program;
+}
+
+/* From the last "src" on, as people speak of their files; else the last two components. */
+static const char *path_spoken(const char *path)
+{
+	const char *last = NULL;
+
+	for (const char *p = strstr(path, "/src/"); p; p = strstr(p + 1, "/src/"))
+		last = p;
+	return last ? last + 1 : path_tail(path);
 }
 
 /*
@@ -148,7 +174,11 @@ static const char *own_file(const struct as_model *m, const struct as_row *row)
 	local = below(file, as_model_info(m, "cwd"));
 	if (local || !in_program(m, row))
 		return local;
-	return *file == '/' ? (row->crate && *row->crate ? NULL : path_tail(file)) : file;
+	if (*file != '/')
+		return file;
+	return row->crate && *row->crate && !is_programs_crate(m, row->crate)
+		       ? NULL
+		       : path_spoken(file);
 }
 
 void as_style_path(struct as_buf *out, const struct as_model *m, const char *path)
@@ -162,6 +192,16 @@ void as_style_path(struct as_buf *out, const struct as_model *m, const char *pat
 	else if (!p && library && strncmp(path, "/rustc/", 7) == 0)
 		p = library;
 	as_buf_adds(out, p ? p + (*p == '/') : path);
+}
+
+void as_style_file(struct as_buf *out, const struct as_model *m, const struct as_row *row)
+{
+	const char *own = own_file(m, row);
+
+	if (own)
+		as_buf_adds(out, own);
+	else
+		as_style_path(out, m, row->file);
 }
 
 bool as_style_is_own(const struct as_model *m, const struct as_row *row)

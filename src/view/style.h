@@ -25,8 +25,8 @@ void as_style_ink(const struct as_style *s, struct as_buf *out, enum as_ink ink)
 void as_style_cut(struct as_buf *out, const char *text, size_t width);
 /*
  * "23.1 ±0.8": value and half of the interval. "2.5 ≤8.6": value and upper end, where the interval
- * is wider than the value; "97.0 ≥80.1" likewise towards all. "≤ 0.4": nothing or nearly nothing seen, and the upper end. "50.0": no
- * interval, or one too small to matter.
+ * is wider than the value; "97.0 ≥80.1" likewise towards all. "≤ 0.4": nothing or nearly nothing
+ * seen, and the upper end. "50.0": no interval, or one too small to matter.
  */
 void as_style_share(struct as_buf *out, const struct as_share *s);
 /* Half the interval, 0..1; NaN where there is none. */
@@ -36,6 +36,8 @@ void as_style_module(struct as_buf *out, const char *name);
 /* A source path without what all of them share: the working directory, cargo's registry,
  * rustc's build directory. */
 void as_style_path(struct as_buf *out, const struct as_model *m, const char *path);
+/* The row's file, which is set: as as_style_where shows the program's own, else as a path. */
+void as_style_file(struct as_buf *out, const struct as_model *m, const struct as_row *row);
 /*
  * Where a function comes from, in few letters: file:line for the program's own code (files
  * below the recorded working directory or compiled with relative paths), else its crate, else

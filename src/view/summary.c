@@ -37,11 +37,10 @@ static void tie_notes(const struct as_profile *p, size_t n, double duration_s,
 		struct as_buf b = {0};
 
 		as_buf_adds(&b, "not separable");
-		if (end == i + 1 && more > 0 && more <= MORE_MAX_S) {
-			as_buf_adds(&b, ": ");
-			as_fmt_duration(&b, (uint64_t)(ceil(more) * 1e9));
-			as_buf_adds(&b, " more would tell");
-		}
+		if (end == i + 1 && more > 0 && more <= MORE_MAX_S)
+			as_buf_addf(&b, ": %.0f %s more would tell",
+				    ceil(more < 90 ? more : more / 60),
+				    more < 90 ? "s" : "min");
 		t->cells.v[i * t->columns.n + column].set = true;
 		t->cells.v[i * t->columns.n + column].text = as_arena_strdup(&t->arena, b.p);
 		as_buf_clear(&b);
