@@ -371,6 +371,8 @@ static int finish(struct recording *r, struct as_error *err)
 	int status;
 
 	r->end_ns = r->target.exited ? r->target.end_ns : as_now_ns();
+	r->cpu_read_ns = 0; /* the last reading may be a quarter of a second old */
+	follow_cpu_time(r, r->end_ns);
 	if (r->engine->stop(r->ctx, err) < 0)
 		as_recorder_note(r->rec, 2, "", "", "the engine did not stop cleanly: %s",
 				 err ? err->msg : "");
