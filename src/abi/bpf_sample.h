@@ -47,8 +47,9 @@ struct as_bpf_sample {
 	uint8_t end; /* enum as_stack_end */
 	uint8_t flags;
 	uint32_t generation; /* of the process's mappings; 0: it had none */
+	uint64_t by_fp;      /* bit i: user frame i was found by a frame pointer, see below */
 };
-_Static_assert(sizeof(struct as_bpf_sample) == 40, "layout is shared with BPF");
+_Static_assert(sizeof(struct as_bpf_sample) == 48, "layout is shared with BPF");
 
 /* One executable mapping, or the part of one that one table segment covers. */
 struct as_bpf_mapping {

@@ -189,6 +189,10 @@ struct as_krepair {
 	uint8_t *block; /* of target memory */
 	uint64_t block_avma;
 	pid_t block_pid;
+	struct {
+		uint64_t key;
+		bool after_call;
+	} call[1024]; /* call sites looked at before */
 	uint64_t tried, done, skipped;
 };
 struct as_kstack { /* a sample's user part while it is completed */
@@ -196,6 +200,7 @@ struct as_kstack { /* a sample's user part while it is completed */
 	const uint64_t *reg; /* AS_BPF_STATE_WORDS words */
 	enum as_stack_end end;
 	bool repaired;
+	bool cut; /* the last frames were taken off: the registers at the stop are not its */
 	struct as_raw_frame *frame; /* user frames, leaf first */
 	size_t n;
 	uint32_t callers; /* of the last frame, as in struct as_raw_sample */
@@ -204,6 +209,10 @@ void as_krepair_init(struct as_krepair *r, const struct as_engine_env *env);
 /* Continues s in target memory as it is now; replaces s->frame by a longer list when that
  * worked. */
 bool as_krepair_try(struct as_krepair *r, struct as_kstack *s, uint64_t now_ns);
+/* How many of the frames stand: one found by a frame pointer (bit in by_fp) that is not behind
+ * a call ends the stack before it. */
+size_t as_krepair_check(struct as_krepair *r, pid_t pid, const struct as_raw_frame *frame,
+			size_t n, uint64_t by_fp);
 void as_krepair_thread_gone(struct as_krepair *r, pid_t tid);
 void as_krepair_clear(struct as_krepair *r);
 

@@ -33,6 +33,7 @@
 #define MEMO_AGE_NS     10000000000ull
 #define BATCH           512 /* frames walked before looking for a joint with the memo */
 #define SPOT_CHECKS     16
+#define LEAF_BYTES      65536 /* a function is not longer */
 #define CALL_CHECKS     8
 
 struct as_kmemo {
@@ -122,6 +123,53 @@ static bool calls_are_plausible(struct walk *w, const struct as_uframe *f, size_
 			return false;
 	}
 	return true;
+}
+
+/* avma of a frame given by module and svma. */
+static bool frame_avma(const struct as_process *p, const struct as_raw_frame *f, uint64_t *ret)
+{
+	if (f->module == AS_NO_MODULE) {
+		*ret = f->addr;
+		return true;
+	}
+	for (size_t i = 0; i < p->nmap; i++) {
+		*ret = f->addr + p->map[i].bias;
+		if (p->map[i].module == f->module &&
+		    *ret - 1 - p->map[i].start < p->map[i].end - p->map[i].start)
+			return true;
+	}
+	return false;
+}
+
+static bool is_call_site(struct walk *w, uint64_t avma)
+{
+	uint64_t key = avma ^ (uint64_t)w->p->pid << 47;
+	size_t at = as_mix64(key) % AS_ARRAY_LEN(w->r->call);
+	uint8_t code[8];
+
+	if (w->r->call[at].key == key)
+		return w->r->call[at].after_call;
+	bool ok = !read_code(w, avma, code, sizeof(code)) &&
+		  as_is_after_call(AS_ARCH_X86_64, code, sizeof(code));
+	w->r->call[at].key = key;
+	w->r->call[at].after_call = ok;
+	return ok;
+}
+
+size_t as_krepair_check(struct as_krepair *r, pid_t pid, const struct as_raw_frame *frame,
+			size_t n, uint64_t by_fp)
+{
+	struct as_process *p = as_image_process(r->im, pid);
+	struct walk w = {.r = r, .p = p};
+
+	for (size_t i = 1; i < AS_MIN(n, (size_t)64); i++) {
+		uint64_t avma;
+
+		if (by_fp >> i & 1 &&
+		    (!p || !frame_avma(p, &frame[i], &avma) || !is_call_site(&w, avma)))
+			return i;
+	}
+	return n;
 }
 
 /* ---- the memo ---- */
@@ -275,7 +323,7 @@ static bool from_stop(struct walk *w, struct as_kstack *s, uint64_t now_ns)
 		 fp = s->reg[AS_BPF_NREGS + 2];
 	const struct as_raw_frame *last = &s->frame[s->n - 1];
 
-	if (s->n < 2 || last->flags & AS_FRAME_EXACT || !slot_holds(w, sp, pc))
+	if (s->cut || s->n < 2 || last->flags & AS_FRAME_EXACT || !slot_holds(w, sp, pc))
 		return false;
 	r->frame[0] = (struct as_uframe){
 		.avma = pc, .svma = last->addr, .sp = sp, .module = last->module};
@@ -295,6 +343,18 @@ static bool from_stop(struct walk *w, struct as_kstack *s, uint64_t now_ns)
 	return true;
 }
 
+/* With nothing but the leaf to go by, its caller's call must at least lead there: a direct one to
+ * somewhere else is of another moment. */
+static bool may_call(struct walk *w, const struct as_uframe *caller, uint64_t pc)
+{
+	uint8_t code[5];
+
+	if (caller->exact || read_code(w, caller->avma, code, sizeof(code)))
+		return false;
+	uint64_t to = caller->avma + (uint64_t)(int64_t)(int32_t)as_get_le32(code + 1);
+	return code[0] != 0xe8 || pc - to < LEAF_BYTES;
+}
+
 /* From the leaf with all registers; the frames the kernel saw must come out again. */
 static bool from_leaf(struct walk *w, struct as_kstack *s)
 {
@@ -309,7 +369,7 @@ static bool from_leaf(struct walk *w, struct as_kstack *s)
 					s->frame[s->n - 1].module)); /* without it the walk ends
 									where it did */
 	as_unwind(&w->env, &regs, r->frame, r->max, &w->res);
-	if (w->res.nframes <= s->n)
+	if (w->res.nframes <= s->n || (s->n == 1 && !may_call(w, &r->frame[1], s->reg[16])))
 		return false;
 	for (size_t i = 0; i < s->n; i++)
 		if (r->frame[i].svma != s->frame[i].addr ||

@@ -85,6 +85,14 @@ static void complete(struct as_kernel *k, const struct as_bpf_sample *s, const u
 			       .frame = k->user.v,
 			       .n = k->user.n};
 
+	if (s->by_fp) {
+		st.n = as_krepair_check(&k->repair, st.pid, st.frame, st.n, s->by_fp);
+		if (st.n < k->user.n) {
+			k->user.n = st.n;
+			st.cut = true;
+			raw->end = st.end = AS_END_NOCFI;
+		}
+	}
 	if (!(s->flags & AS_BPF_SAMPLE_STATE) || !as_krepair_try(&k->repair, &st, k->now_ns))
 		return;
 	k->user.n = 0;

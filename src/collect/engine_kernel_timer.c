@@ -11,11 +11,12 @@
  * - To deliver the rate asked for, periods are drawn around a mean m < P: between two restarts
  * T apart T/m - 1/2 firings happen, and T/P are wanted: m = T / (T/P + 1/2).
  *
- * A period is never changed from a thread that runs on that same CPU. The restart would be tied to a
- * moment when the recorder has just displaced what ran there; on a busy machine what runs half a
- * period later is then no fair draw (measured at 100 Hz, load 10: samples explained 78 % of the CPU
- * time; 101 % with this rule). When that keeps a CPU in use from its turn for STALE_NS, the recorder
- * stays off that CPU until it has had it. With one CPU alone its period is changed rarely instead.
+ * A period is never changed from a thread that runs on that same CPU. The restart would be tied
+ * to a moment when the recorder has just displaced what ran there; on a busy machine what runs
+ * half a period later is then no fair draw (measured at 100 Hz, load 10: samples explained 78 %
+ * of the CPU time; 101 % with this rule). When that keeps a CPU in use from its turn for
+ * STALE_NS, the recorder stays off that CPU until it has had it. With one CPU alone its period
+ * is changed rarely instead.
  *
  * CPUs where no followed process was seen for IDLE_NS get SLOW times the period: they wake up
  * less, and weights stay right by the same measurement.

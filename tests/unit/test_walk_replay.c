@@ -229,6 +229,35 @@ static void code_without_a_table_ends_as_no_unwind_information(void **state)
 	host_walk_free(h);
 }
 
+/* A frame pointer chain at 0x1000, three frames, as a JIT builds it. */
+static int chain(void *ctx, uint64_t avma, void *out, size_t n)
+{
+	static const uint64_t word[6] = {0x1010, 0x400100, 0x1020, 0x400200, 0, 0};
+	(void)ctx;
+	if (avma < 0x1000 || avma + n > 0x1000 + sizeof(word))
+		return -1;
+	memcpy(out, (const char *)word + (avma - 0x1000), n);
+	return 0;
+}
+
+static void code_without_a_table_is_left_by_its_frame_pointer_and_marked(void **state)
+{
+	(void)state;
+	struct host_walk *h = host_walk_new(chain, NULL);
+	host_walk_map(h, NULL, 0x400000, 0x500000, 0, 4);
+	struct as_uregs regs = {.r = {[16] = 0x400300, [7] = 0xff0, [6] = 0x1000}};
+	host_walk_run(h, &regs, AS_BPF_MAX_USER);
+	assert_int_equal(h->w.end, AS_END_NOCFI);
+	assert_int_equal(h->w.n, 3);
+	assert_int_equal(h->w.rec.word[1] & AS_BPF_FRAME_ADDR_MASK, 0x400100);
+	assert_int_equal(h->w.rec.word[2] & AS_BPF_FRAME_ADDR_MASK, 0x400200);
+	assert_int_equal(h->w.rec.head.by_fp, 6);
+	regs.r[6] = 0x1004; /* not aligned: no frame pointer */
+	host_walk_run(h, &regs, AS_BPF_MAX_USER);
+	assert_int_equal(h->w.n, 1);
+	host_walk_free(h);
+}
+
 static void mappings_are_found_among_two_thousand(void **state)
 {
 	(void)state;
@@ -296,6 +325,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_unknown_process_yields_its_leaf_and_registers),
 		cmocka_unit_test(code_without_a_table_ends_as_no_unwind_information),
+		cmocka_unit_test(code_without_a_table_is_left_by_its_frame_pointer_and_marked),
 		cmocka_unit_test(mappings_are_found_among_two_thousand),
 		cmocka_unit_test(a_stack_deeper_than_the_limit_says_so_and_can_be_continued),
 		cmocka_unit_test(

@@ -87,6 +87,7 @@ AS_WALK_INLINE void as_walk_begin(struct as_walk *w)
 	w->end = AS_END_DEPTH;
 	w->done = 0;
 	w->hits = 0;
+	w->rec.head.by_fp = 0;
 	w->vma.size_bytes = 0;
 	for (int i = 0; i < AS_BPF_NREGS; i++)
 		w->leaf_reg[i] = w->reg[i];
@@ -239,7 +240,24 @@ AS_WALK_INLINE int as_walk_cfa(struct as_walk *w, uint32_t w0, int32_t w1, uint6
 	}
 	if (kind == AS_UT_CFA_END)
 		return as_walk_stop(w, AS_END_ROOT);
-	return as_walk_stop(w, kind == AS_UT_CFA_NONE ? AS_END_NOCFI : AS_END_EXPR);
+	return as_walk_stop(w, AS_END_EXPR);
+}
+
+/* Out of code without a rule. Within the first 64 frames: the tool checks each of them. */
+AS_WALK_INLINE int as_walk_frame_pointer(struct as_walk *w)
+{
+	uint64_t g[2];
+
+	if (!w->fp || w->fp & 7 || w->fp < w->sp || w->n >= 64 ||
+	    as_walk_read(g, sizeof(g), w->fp) || !g[1])
+		return as_walk_stop(w, AS_END_NOCFI);
+	w->rec.head.by_fp |= 1ull << (w->n & 63);
+	w->sp = w->fp + 16;
+	w->fp = g[0];
+	w->pc = g[1];
+	w->dec = 1;
+	w->leaf = 0;
+	return 0;
 }
 
 /* The caller's fp and the return address, from memory. Non-zero: the walk ends here. */
@@ -293,6 +311,8 @@ AS_WALK_INLINE int as_walk_step(struct as_walk *w)
 	int32_t w1 = w->cur.w1;
 	if ((w0 & 0xff) == AS_UT_CFA_SIGNAL)
 		return as_walk_signal(w);
+	if ((w0 & 0xff) == AS_UT_CFA_NONE)
+		return as_walk_frame_pointer(w);
 	if ((w0 & 0xff) == AS_UT_CFA_RAREG) {
 		if (!w->leaf)
 			return as_walk_stop(w, AS_END_EXPR);
