@@ -16,6 +16,8 @@
  * still hold their return addresses, the rest is taken from there. So 20,000 frames cost one
  * walk and then a few reads.
  *
+ * Of a process that has ended since, a memo is believed that held RECENT_NS before.
+ *
  * CPU time spent is limited to BUDGET_PERMILLE of the time passed, with BURST_NS at hand.
  */
 #include <errno.h>
@@ -34,6 +36,7 @@
 #define BATCH           512 /* frames walked before looking for a joint with the memo */
 #define SPOT_CHECKS     16
 #define LEAF_BYTES      65536 /* a function is not longer */
+#define RECENT_NS       100000000ull
 #define CALL_CHECKS     8
 
 struct as_kmemo {
@@ -54,6 +57,7 @@ struct walk {
 	const struct as_kmemo *joined; /* the rest is in here, from joint on */
 	size_t joint;
 	bool kept; /* joined is the memo made of this walk */
+	bool gone; /* the process has ended: nothing can be read any more */
 };
 
 /* ---- target memory ---- */
@@ -104,11 +108,15 @@ static bool find_module(void *ctx, uint64_t avma, struct as_unwind_module *ret)
 	return as_image_unwind_find(w->r->im, w->p, avma, ret);
 }
 
-static bool slot_holds(const struct walk *w, uint64_t sp, uint64_t ra)
+static bool slot_holds(struct walk *w, uint64_t sp, uint64_t ra)
 {
 	uint64_t v;
 
-	return read_target(w->p->pid, sp - 8, &v, 8) == 8 && v == ra;
+	errno = 0;
+	if (read_target(w->p->pid, sp - 8, &v, 8) == 8)
+		return v == ra;
+	w->gone = errno == ESRCH;
+	return false;
 }
 
 static bool calls_are_plausible(struct walk *w, const struct as_uframe *f, size_t n)
@@ -204,15 +212,16 @@ static size_t memo_find(const struct as_kmemo *m, uint64_t sp, uint64_t avma)
 }
 
 /* One system call for all the slots. */
-static bool memo_still_holds(const struct walk *w, struct as_kmemo *m, size_t from,
-			     uint64_t now_ns)
+static bool memo_still_holds(struct walk *w, struct as_kmemo *m, size_t from, uint64_t now_ns)
 {
 	uint64_t value[SPOT_CHECKS + 1], want[SPOT_CHECKS + 1];
 	struct iovec to = {value, 0}, slot[SPOT_CHECKS + 1];
 	size_t step = AS_MAX((m->n - from) / SPOT_CHECKS, (size_t)1), n = 0;
 
-	if (m->checked_ns == now_ns && m->checked_from <= from)
+	if (m->checked_from <= from && m->checked_ns + (w->gone ? RECENT_NS : 0) >= now_ns)
 		return true;
+	if (w->gone)
+		return false;
 	for (size_t i = from; i < m->n && n < AS_ARRAY_LEN(slot); i += step) {
 		if (m->frame[i].exact)
 			continue;
@@ -309,6 +318,8 @@ static void walk_on(struct walk *w, const struct as_kstack *s, uint64_t now_ns)
 			w->res.end = m->end;
 			break;
 		}
+		if (w->gone)
+			break;
 		size_t max = m ? AS_MIN(w->res.nframes + BATCH, r->max) : r->max;
 		as_unwind_continue(&w->env, r->frame, max, &w->res);
 		if (w->res.end != AS_END_DEPTH || w->res.nframes >= r->max)
@@ -323,7 +334,9 @@ static bool from_stop(struct walk *w, struct as_kstack *s, uint64_t now_ns)
 		 fp = s->reg[AS_BPF_NREGS + 2];
 	const struct as_raw_frame *last = &s->frame[s->n - 1];
 
-	if (s->cut || s->n < 2 || last->flags & AS_FRAME_EXACT || !slot_holds(w, sp, pc))
+	if (s->cut || s->n < 2 || last->flags & AS_FRAME_EXACT)
+		return false;
+	if (!slot_holds(w, sp, pc) && !w->gone)
 		return false;
 	r->frame[0] = (struct as_uframe){
 		.avma = pc, .svma = last->addr, .sp = sp, .module = last->module};
