@@ -182,7 +182,8 @@ struct as_krepair {
 	struct as_recorder *recorder;
 	uint64_t budget_ns, refilled_ns; /* what may still be spent */
 	struct as_map64 memo;            /* tid -> struct as_kmemo * */
-	struct as_uframe *frame;         /* max of them */
+	struct as_unwinder *unwinder;
+	struct as_uframe *frame; /* max of them */
 	size_t max;
 	struct as_raw_frame *out; /* the result handed out, until the next try */
 	size_t out_cap;

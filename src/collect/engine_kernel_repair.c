@@ -440,7 +440,8 @@ bool as_krepair_try(struct as_krepair *r, struct as_kstack *s, uint64_t now_ns)
 				       .ctx = &w,
 				       .find = find_module,
 				       .read = read_stack,
-				       .read_code = read_code};
+				       .read_code = read_code,
+				       .unwinder = r->unwinder};
 	r->block_pid = 0;
 	r->tried++;
 	bool ok = true;
@@ -462,6 +463,7 @@ void as_krepair_init(struct as_krepair *r, const struct as_engine_env *env)
 	r->im = env->image;
 	r->recorder = env->recorder;
 	r->max = env->options->max_depth;
+	r->unwinder = as_unwinder_new();
 	r->frame = as_xcalloc(r->max, sizeof(*r->frame));
 	r->block = as_xmalloc(BLOCK_BYTES);
 }
@@ -472,6 +474,7 @@ void as_krepair_clear(struct as_krepair *r)
 		if (r->memo.slot[i].key != UINT64_MAX)
 			memo_free((struct as_kmemo *)(uintptr_t)r->memo.slot[i].val);
 	as_map64_clear(&r->memo);
+	as_unwinder_free(r->unwinder);
 	free(r->frame);
 	free(r->out);
 	free(r->block);

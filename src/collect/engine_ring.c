@@ -298,6 +298,7 @@ static void ring_close(void *p)
 	as_map64_clear(&e->thread_by_tid);
 	as_map64_clear(&e->proc_by_pid);
 	as_map64_clear(&e->cfi_loaded);
+	as_unwinder_free(e->unwinder);
 	free(e->uframes);
 	free(e->raw);
 	free(e->window);
@@ -360,6 +361,7 @@ static struct as_ring *ring_new(const struct as_engine_env *env)
 	e->copy_bytes = e->copy_fixed ? AS_MIN(env->options->dump_size, AS_RING_COPY_MAX)
 				      : AS_RING_COPY_START;
 	e->max_frames = env->options->max_depth ? env->options->max_depth : 65536;
+	e->unwinder = as_unwinder_new();
 	e->uframes = as_xreallocarray(NULL, e->max_frames, sizeof *e->uframes);
 	e->raw = as_xreallocarray(NULL, e->max_frames + 1024, sizeof *e->raw);
 	e->window = as_xmalloc(16384);

@@ -88,7 +88,8 @@ struct as_ring {
 	uint32_t shorts; /* of this drain */
 	uint64_t sampled, repaired, damaged;
 
-	struct as_map64 cfi_loaded; /* module id: its full CFI was asked for */
+	struct as_map64 cfi_loaded;   /* module id: its full CFI was asked for */
+	struct as_unwinder *unwinder; /* of the thread that drains the rings */
 	struct as_uframe *uframes;
 	struct as_raw_frame *raw;
 	size_t max_frames;

@@ -112,6 +112,7 @@ static struct as_unwind_env unwind_env(struct walk *w)
 		.find = find_module,
 		.read = read_stack,
 		.read_code = read_code,
+		.unwinder = w->e->unwinder,
 	};
 }
 
