@@ -153,6 +153,15 @@ static bool in_section(struct as_dw *dw, struct as_dw_unit *u)
 	return false;
 }
 
+/* Sizes of values depend on these, so they are part of the key. 0: seen, not read whole. */
+static uint64_t *slot_of(struct as_dw_unit *u, bool *ret_new)
+{
+	uint64_t key = u->abbrev_off | (uint64_t)u->addr_size << 48 |
+		       (uint64_t)u->off_size << 52 | (uint64_t)(u->version <= 2) << 56;
+
+	return as_map64_put(&u->f->abbrev_of, key, ret_new);
+}
+
 struct as_dw_abbrevs *as_dw_abbrevs_get(struct as_dw *dw, struct as_dw_unit *u)
 {
 	if (u->abbrevs)
@@ -160,21 +169,26 @@ struct as_dw_abbrevs *as_dw_abbrevs_get(struct as_dw *dw, struct as_dw_unit *u)
 	if (!in_section(dw, u))
 		return NULL;
 
-	/* Sizes of values depend on these, so they are part of the key. */
-	uint64_t key = u->abbrev_off | (uint64_t)u->addr_size << 48 |
-		       (uint64_t)u->off_size << 52 | (uint64_t)(u->version <= 2) << 56;
-	bool is_new;
-	uint64_t *slot = as_map64_put(&u->f->abbrev_of, key, &is_new);
+	uint64_t *slot = slot_of(u, NULL);
 
-	if (is_new)
+	if (!*slot)
 		*slot = (uint64_t)(uintptr_t)read_table(dw, u, 0);
 	u->abbrevs = (struct as_dw_abbrevs *)(uintptr_t)*slot;
 	return u->abbrevs;
 }
 
-struct as_dw_abbrevs *as_dw_abbrevs_upto(struct as_dw *dw, struct as_dw_unit *u, uint64_t code)
+struct as_dw_abbrevs *as_dw_abbrevs_upto(struct as_dw *dw, struct as_dw_unit *u, uint64_t code,
+					 struct as_dw_abbrevs **ret_own)
 {
-	return in_section(dw, u) ? read_table(dw, u, code) : NULL;
+	bool is_new;
+
+	*ret_own = NULL;
+	if (!in_section(dw, u))
+		return NULL;
+	(void)slot_of(u, &is_new);
+	if (!is_new) /* the units of one LTO run share a table, and their roots stand anywhere in it */
+		return as_dw_abbrevs_get(dw, u);
+	return *ret_own = read_table(dw, u, code);
 }
 
 void as_dw_abbrevs_free(struct as_dw_abbrevs *t)

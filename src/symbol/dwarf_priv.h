@@ -233,9 +233,10 @@ const char *as_dw_cstr_at(const struct as_dw_sect *s, uint64_t off);
 /* dwarf_abbrev.c */
 struct as_dw_abbrevs *as_dw_abbrevs_get(struct as_dw *dw,
 					struct as_dw_unit *u); /* NULL: damaged */
-/* Only as far as the declaration of code; for the roots of units that are not decoded. Caller
- * frees. */
-struct as_dw_abbrevs *as_dw_abbrevs_upto(struct as_dw *dw, struct as_dw_unit *u, uint64_t code);
+/* At least as far as the declaration of code; for the roots of units that are not decoded.
+ * *ret_own is what the caller frees, NULL when the table is kept for other units. */
+struct as_dw_abbrevs *as_dw_abbrevs_upto(struct as_dw *dw, struct as_dw_unit *u, uint64_t code,
+					 struct as_dw_abbrevs **ret_own);
 void as_dw_abbrevs_free(struct as_dw_abbrevs *t);
 const struct as_dw_abbrev *as_dw_abbrev_find(const struct as_dw_abbrevs *t, uint64_t code);
 void as_dw_die_skip(struct as_rd *r, const struct as_dw_unit *u, const struct as_dw_abbrevs *t,

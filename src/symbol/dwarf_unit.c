@@ -251,7 +251,7 @@ bool as_dw_read_root(struct as_dw *dw, struct as_dw_unit *u)
 		return false;
 	}
 	if (!t)
-		t = own = as_dw_abbrevs_upto(dw, u, code);
+		t = as_dw_abbrevs_upto(dw, u, code, &own);
 	if (t)
 		(void)read_root_with(dw, u, &r, as_dw_abbrev_find(t, code), t);
 	as_dw_abbrevs_free(own);
