@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -114,14 +113,19 @@ static const struct as_option record_options[] = {
 
 /* ---- signals ---- */
 
-static volatile int interrupted;
+static volatile int interrupted, interrupt_signal;
 
-static void on_interrupt(int sig)
+/* SI_KERNEL: from the terminal, which sends it to the program as well. The third one is not
+ * caught: whatever takes long then, that ends assay. */
+static void on_interrupt(int sig, siginfo_t *info, void *context)
 {
-	interrupted++;
+	if (!interrupted)
+		interrupt_signal = info->si_code == SI_KERNEL ? -sig : sig;
+	if (++interrupted > 1)
+		signal(sig, SIG_DFL);
 }
 
-static void on_pipe(int sig)
+static void on_pipe(int sig, siginfo_t *info, void *context)
 {
 }
 
@@ -129,9 +133,10 @@ static void on_pipe(int sig)
  * Handlers, not SIG_IGN: a started program gets the default back at its exec, as if assay were
  * not there. What the caller had ignored (nohup) stays ignored for both.
  */
-static void catch_signal(int sig, void (*handler)(int))
+static void catch_signal(int sig, void (*handler)(int, siginfo_t *, void *))
 {
-	struct sigaction old, sa = {.sa_handler = handler, .sa_flags = SA_RESTART};
+	struct sigaction old,
+		sa = {.sa_sigaction = handler, .sa_flags = SA_RESTART | SA_SIGINFO};
 
 	if (sigaction(sig, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
 		sigaction(sig, &sa, NULL);
@@ -203,20 +208,11 @@ static char *default_output(const struct as_cmd_ctx *ctx, int64_t pid)
 }
 
 /* As env and nice do: 127 when the program does not exist, 126 when it cannot be run. */
-static int launch_failure(const char *program, const struct as_error *err)
+static int launch_failure(const struct as_recording_outcome *o)
 {
-	if (err->status == AS_E_NOTFOUND)
-		return AS_EXIT_NO_PROGRAM;
-	if (err->status == AS_E_ACCESS && strchr(program, '/')) {
-		struct stat st;
-
-		if (stat(program, &st) == 0 &&
-		    (S_ISDIR(st.st_mode) || access(program, X_OK) < 0))
-			return AS_EXIT_NOT_EXECUTABLE;
-	}
-	if (err->sys_errno == ENOEXEC)
-		return AS_EXIT_NOT_EXECUTABLE;
-	return AS_EXIT_ASSAY_FAILED;
+	if (!o->exec_errno)
+		return AS_EXIT_ASSAY_FAILED;
+	return o->exec_errno == ENOENT ? AS_EXIT_NO_PROGRAM : AS_EXIT_NOT_EXECUTABLE;
 }
 
 static int program_status(const struct as_recording_outcome *o)
@@ -297,6 +293,7 @@ static int record_run(struct as_cmd_ctx *ctx, struct as_error *err)
 			    .no_inherit = a->no_inherit},
 		.resolve = {.cache_dir = cache, .no_inlines = a->no_inline},
 		.interrupted = &interrupted,
+		.interrupt_signal = &interrupt_signal,
 	};
 
 	/* A started program may be drawing on the same terminal: progress only beside others.
@@ -308,12 +305,13 @@ static int record_run(struct as_cmd_ctx *ctx, struct as_error *err)
 	catch_signal(SIGINT, on_interrupt);
 	catch_signal(SIGTERM, on_interrupt);
 	catch_signal(SIGHUP, on_interrupt);
+	catch_signal(SIGQUIT, on_interrupt);
 	catch_signal(SIGPIPE, on_pipe);
 	r = as_record(&q, &outcome, err);
 	end_progress(&progress);
 	if (r < 0) {
 		if (!a->pid)
-			ctx->fail_exit = launch_failure(ctx->operands[0], err);
+			ctx->fail_exit = launch_failure(&outcome);
 		return r;
 	}
 	print_summary(ctx, path);

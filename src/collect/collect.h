@@ -175,6 +175,9 @@ struct as_recording_request {
 	struct as_resolve_options resolve;
 	const volatile int *
 		interrupted; /* set by the caller's SIGINT handler: 1 end and keep, 2 give up */
+	/* Number of the signal that interrupted, negative: the terminal sent it to the target as
+	 * well. It is passed on to a started target. NULL: SIGINT. */
+	const volatile int *interrupt_signal;
 	void (*progress)(void *ctx, uint64_t elapsed_ns, uint64_t samples,
 			 const char *what); /* may be NULL */
 	void *progress_ctx;
@@ -182,6 +185,7 @@ struct as_recording_request {
 struct as_recording_outcome {
 	int wait_status; /* of the launched target */
 	bool launched;
+	int exec_errno; /* why the program could not be run, as execve tells; 0: it was */
 	uint64_t wall_ns, samples;
 	uint64_t session_bytes;
 	const char *engine;

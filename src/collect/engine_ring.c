@@ -326,18 +326,6 @@ static double allowed_rate(struct as_ring *e, double hz)
 	return (double)l.max_sample_rate;
 }
 
-/* Attached processes may have many threads times CPUs; the target's own limit was set at its
- * fork. */
-static void raise_fd_limit(void)
-{
-	struct rlimit rl;
-
-	if (getrlimit(RLIMIT_NOFILE, &rl) || rl.rlim_cur == rl.rlim_max)
-		return;
-	rl.rlim_cur = rl.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &rl);
-}
-
 /* Where we may: a drain that comes late loses samples, and takes 1 to 2 % of a CPU only. */
 static void be_prompt(struct as_ring *e)
 {
@@ -374,7 +362,6 @@ static int ring_open(const struct as_engine_env *env, void **ret, struct as_erro
 	pid_t pid = env->target->pid;
 	int r;
 
-	raise_fd_limit();
 	e = ring_new(env);
 	r = as_perf_choose_event(env->options->kernel_stacks, &e->event, err);
 	if (r < 0)

@@ -29,6 +29,7 @@
 #include "collect/recorder_priv.h"
 
 #define MAX_CLOSURE        512
+#define ENOUGH_FDS         65536
 #define PROGRESS_NS        200000000ull
 #define TICK_NS            200000000ull
 #define INTERRUPT_GRACE_NS 1500000000ull
@@ -244,11 +245,19 @@ static bool terminal_signals_target(void)
 	return tty >= 0 && tcgetpgrp(tty) == getpgrp();
 }
 
+/* What the target has to be sent for the interrupt; 0: it has it already. */
+static int signal_to_pass_on(const struct recording *r)
+{
+	if (r->q->interrupt_signal)
+		return AS_MAX(*r->q->interrupt_signal, 0);
+	return terminal_signals_target() ? 0 : SIGINT;
+}
+
 /* True when the measurement shall end. The first interrupt reaches the target too: it gets a
  * moment to end by itself, still recorded. */
 static bool handle_interrupt(struct recording *r, uint64_t now)
 {
-	int level = interrupted(r);
+	int level = interrupted(r), sig;
 
 	if (!level)
 		return false;
@@ -256,8 +265,9 @@ static bool handle_interrupt(struct recording *r, uint64_t now)
 		return true;
 	if (!r->interrupted_ns) {
 		r->interrupted_ns = now;
-		if (!terminal_signals_target())
-			kill(r->target.pid, SIGINT);
+		sig = signal_to_pass_on(r);
+		if (sig)
+			kill(r->target.pid, sig);
 	}
 	return now > r->interrupted_ns + INTERRUPT_GRACE_NS;
 }
@@ -331,6 +341,21 @@ static int open_session(struct recording *r, struct as_error *err)
 	return 0;
 }
 
+/* An event per thread and CPU, a file per module, and BPF programs. The target has got the limits
+ * assay was started with at its fork. */
+static void raise_fd_limit(void)
+{
+	struct rlimit rl, more;
+
+	if (getrlimit(RLIMIT_NOFILE, &rl))
+		return;
+	more.rlim_cur = more.rlim_max = AS_MAX(rl.rlim_max, (rlim_t)ENOUGH_FDS);
+	if (!setrlimit(RLIMIT_NOFILE, &more))
+		return; /* root may */
+	rl.rlim_cur = rl.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &rl);
+}
+
 /* Tables of what the program will load are made while it is held. */
 static void prepare_closure(struct recording *r)
 {
@@ -347,6 +372,7 @@ static int start(struct recording *r, struct as_error *err)
 {
 	int status;
 
+	raise_fd_limit();
 	if (!r->target.attached)
 		prepare_closure(r);
 	status = open_engine(r, err);
@@ -398,17 +424,26 @@ static int finish(struct recording *r, struct as_error *err)
 }
 
 /* The launched program goes on after the recording: its exit status is still ours to give back.
- */
+ * A program that takes its time over the first interrupt is waited for; the second leaves it. */
 static void wait_for_target(struct recording *r)
 {
-	int before = interrupted(r);
-
-	while (r->target.released && !r->target.attached && !as_target_poll(&r->target) &&
-	       interrupted(r) == before && !before) {
+	if (!r->target.released || r->target.attached)
+		return;
+	while (!as_target_poll(&r->target) && interrupted(r) < 2) {
 		struct pollfd p = {.fd = r->target.pidfd, .events = POLLIN};
 
+		handle_interrupt(r, as_now_ns());
 		poll(&p, 1, r->target.pidfd >= 0 ? 1000 : 20);
 	}
+}
+
+/* As wait(2) would tell it. Interrupted and left running: as if the signal had ended it. */
+static int status_of_target(const struct recording *r)
+{
+	if (r->target.exited || r->target.attached)
+		return r->target.wait_status;
+	return r->q->interrupt_signal && *r->q->interrupt_signal ? abs(*r->q->interrupt_signal)
+								 : SIGINT;
 }
 
 static void discard_session(struct recording *r)
@@ -436,6 +471,8 @@ static int run(struct recording *r, struct as_error *err)
 	struct as_error loop_err = {0};
 	int status = open_target(r, err), loop_status;
 
+	if (status == AS_E_NOTFOUND || status == AS_E_ACCESS)
+		r->out->exec_errno = err->sys_errno;
 	if (status < 0)
 		return status;
 	status = open_session(r, err);
@@ -443,6 +480,8 @@ static int run(struct recording *r, struct as_error *err)
 		return status;
 	status = start(r, err);
 	if (status < 0) {
+		if (r->target.exited)
+			r->out->exec_errno = err->sys_errno;
 		discard_session(r);
 		return status;
 	}
@@ -453,9 +492,7 @@ static int run(struct recording *r, struct as_error *err)
 				 loop_err.msg);
 	status = finish(r, err);
 	wait_for_target(r);
-	/* interrupted and left running: to the caller as if the signal had ended it */
-	r->out->wait_status =
-		r->target.exited || r->target.attached ? r->target.wait_status : SIGINT;
+	r->out->wait_status = status_of_target(r);
 	if (loop_status < 0 && status >= 0 && err)
 		*err = loop_err;
 	return status < 0 ? status : loop_status;

@@ -111,13 +111,58 @@ static char *search_path(const char *name, int *ret_errno)
 	return NULL;
 }
 
+/* What a script names behind #!; NULL: it is none. */
+static char *interpreter_of(const char *path)
+{
+	AS_CLEANUP(as_close_autop) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char line[256];
+	ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof line - 1);
+	const char *p;
+
+	if (n < 3 || line[0] != '#' || line[1] != '!')
+		return NULL;
+	line[n] = 0;
+	p = line + 2 + strspn(line + 2, " \t");
+	return as_xstrndup(p, strcspn(p, " \t\r\n"));
+}
+
+/* execve says "no such file" or "permission denied" for what a program needs to be run, too. */
+static int fail_needed(struct as_error *err, int e, const char *path)
+{
+	AS_CLEANUP(as_free_autop) char *interpreter = interpreter_of(path);
+	enum as_status status = e == ENOENT ? AS_E_NOTFOUND : AS_E_ACCESS;
+
+	if (interpreter)
+		return as_fail(err, status, e,
+			       "cannot run '%s': its interpreter '%s' (first line): %s", path,
+			       interpreter, strerror(e));
+	return as_fail(err, status, e,
+		       "cannot run '%s': the loader it asks for: %s"
+		       "\n  which one: readelf -l '%s' | grep interpreter",
+		       path, strerror(e), path);
+}
+
 static int fail_exec(struct as_error *err, int e, const char *name)
 {
-	if (e == ENOENT || e == ENOTDIR)
-		return as_fail(err, AS_E_NOTFOUND, e, "cannot run '%s': %s", name, strerror(e));
-	if (e == EACCES)
-		return as_fail(err, AS_E_ACCESS, e, "cannot run '%s': %s", name, strerror(e));
-	return as_fail(err, AS_E_ACCESS, e, "cannot run '%s': %s", name, strerror(e));
+	const char *why = strerror(e);
+	struct stat st;
+
+	if (e == EACCES && stat(name, &st) == 0 && S_ISDIR(st.st_mode))
+		return as_fail(err, AS_E_ACCESS, e, "cannot run '%s': it is a folder", name);
+	if (e == EACCES && stat(name, &st) == 0 && S_ISREG(st.st_mode) && !(st.st_mode & 0111))
+		return as_fail(err, AS_E_ACCESS, e,
+			       "cannot run '%s': it is not executable\n  chmod +x '%s'", name,
+			       name);
+	if (e == ENOENT && !strchr(name, '/') && executable(name) == 0)
+		return as_fail(err, AS_E_NOTFOUND, e,
+			       "cannot run '%s': it is not in PATH, but here:"
+			       "\n  assay record -- './%s' …",
+			       name, name);
+	if (e == ENOENT && !strchr(name, '/'))
+		return as_fail(err, AS_E_NOTFOUND, e, "cannot run '%s': it is not in PATH",
+			       name);
+	return as_fail(err, e == ENOENT || e == ENOTDIR ? AS_E_NOTFOUND : AS_E_ACCESS, e,
+		       "cannot run '%s': %s", name, why);
 }
 
 static int resolve_program(const char *name, char **ret, struct as_error *err)
@@ -258,6 +303,8 @@ int as_target_release(struct as_target *t, struct as_error *err)
 		;
 	t->exited = true;
 	t->end_ns = as_now_ns();
+	if ((e == ENOENT || e == EACCES) && executable(t->program_path) == 0)
+		return fail_needed(err, e, t->program_path);
 	return fail_exec(err, e, t->program_path);
 }
 

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/mem.h"
+#include "base/sys.h"
 
 #define OPEN_ATTEMPTS 8
 
@@ -115,16 +116,64 @@ int as_output_write(struct as_output *o, const void *p, size_t n, struct as_erro
 
 /* ---- opening ---- */
 
+static char *folder_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (!slash)
+		return as_xstrdup(".");
+	return as_xstrndup(path, slash == path ? 1 : (size_t)(slash - path));
+}
+
 static int open_failed(const char *path, int e, struct as_error *err)
 {
-	const char *base = strrchr(path, '/');
+	AS_CLEANUP(as_free_autop) char *folder = folder_of(path);
+	const char *where = strcmp(folder, ".") ? folder : "the current folder";
+	struct stat st;
 
-	if (e == EROFS || e == EACCES || e == EPERM)
+	if (e == ENOENT)
+		return as_fail(err, AS_E_IO, e,
+			       "cannot create '%s': there is no folder '%s'"
+			       "\n  mkdir -p '%s'",
+			       path, folder, folder);
+	if (e == EROFS)
 		return as_fail(err, AS_E_ACCESS, e,
-			       "cannot create '%s': %s"
-			       "\n  write where you may: assay record -o /tmp/%s …",
-			       path, strerror(e), base ? base + 1 : path);
+			       "cannot create '%s': %s is on a read-only file system"
+			       "\n  name a file elsewhere: assay record -o FILE …",
+			       path, where);
+	if ((e == EACCES || e == EPERM) && lstat(path, &st) == 0)
+		return as_fail(err, AS_E_ACCESS, e,
+			       "cannot write '%s': it is another user's (%u)"
+			       "\n  choose another name: assay record -o FILE …"
+			       "\n  or remove it:        sudo rm '%s'",
+			       path, (unsigned)st.st_uid, path);
+	if (e == EACCES || e == EPERM)
+		return as_fail(err, AS_E_ACCESS, e,
+			       "cannot create '%s': you may not write to %s%s%s"
+			       "\n  name a file in a folder of yours: assay record -o FILE …",
+			       path, where == folder ? "'" : "", where,
+			       where == folder ? "'" : "");
 	return as_fail(err, AS_E_IO, e, "cannot create '%s': %s", path, strerror(e));
+}
+
+/* Of `sudo assay record …` the user who typed it keeps the session. Only a file that nobody else
+ * can have put there. */
+static void give_to_sudo_user(int fd)
+{
+	const char *names[] = {"SUDO_UID", "SUDO_GID"};
+	uint64_t id[2];
+	struct stat st;
+
+	if (geteuid() != 0 || fstat(fd, &st) < 0 || st.st_uid != 0 || st.st_nlink != 1)
+		return;
+	for (size_t i = 0; i < AS_ARRAY_LEN(names); i++) {
+		const char *text = getenv(names[i]);
+
+		if (!text || !as_parse_u64(text, &id[i]) || id[i] >= UINT32_MAX)
+			return;
+	}
+	if (fchown(fd, (uid_t)id[0], (gid_t)id[1]) < 0)
+		return; /* stays root's, who can read it */
 }
 
 static int open_stream(struct as_output *o, const char *path, struct as_error *err)
@@ -190,6 +239,7 @@ static int try_partial(const char *partial, int *ret_fd, struct as_error *err)
 			return open_failed(partial, errno, err);
 		return AS_OK;
 	}
+	give_to_sudo_user(fd);
 	*ret_fd = fd;
 	fd = -1; /* given away */
 	return AS_OK;
@@ -235,8 +285,10 @@ int as_output_open(const char *path, struct as_output *ret, struct as_error *err
 	if (stat(path, &st) < 0)
 		return open_partial(ret, path, err);
 	if (S_ISDIR(st.st_mode))
-		return as_fail(err, AS_E_USAGE, EISDIR, "'%s' is a folder: name a file in it",
-			       path);
+		return as_fail(err, AS_E_USAGE, EISDIR,
+			       "'%s' is a folder: name a file in it"
+			       "\n  assay record -o '%s%sNAME.assay' …",
+			       path, path, path[strlen(path) - 1] == '/' ? "" : "/");
 	if (!S_ISREG(st.st_mode))
 		return open_stream(ret, path, err);
 	r = check_replaceable(path, err);
@@ -250,13 +302,9 @@ int as_output_open(const char *path, struct as_output *ret, struct as_error *err
 
 static int sync_folder(const char *path)
 {
-	AS_CLEANUP(as_free_autop) char *dir = as_xstrdup(path);
-	char *slash = strrchr(dir, '/');
-	int fd, r;
+	AS_CLEANUP(as_free_autop) char *dir = folder_of(path);
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), r;
 
-	if (slash)
-		slash[slash == dir] = 0;
-	fd = open(slash ? dir : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return 0; /* a folder one may write but not read: nothing more can be done */
 	r = fsync(fd) < 0 && errno != EINVAL ? errno : 0;
@@ -273,8 +321,10 @@ int as_output_commit(struct as_output *o, struct as_error *err)
 	if (fsync(o->fd) < 0 && errno != EINVAL && errno != EROFS)
 		return write_failed(o, errno, err);
 	if (rename(o->partial, o->path) < 0)
-		return as_fail(err, AS_E_IO, errno, "cannot rename '%s' to '%s': %s",
-			       o->partial, o->path, strerror(errno));
+		return as_fail(err, AS_E_IO, errno,
+			       "cannot rename '%s' to '%s': %s"
+			       "\n  it is complete as it is: assay report '%s'",
+			       o->partial, o->path, strerror(errno), o->partial);
 	free(o->partial);
 	o->partial = NULL;
 	o->name = o->path;

@@ -60,6 +60,8 @@ static void header_end(const struct as_model *m, struct as_buf *out)
 		as_buf_adds(out, ", recording cut short");
 	else if (m->recording.flags & 1)
 		as_buf_adds(out, ", attached");
+	else if (status == UINT64_MAX)
+		as_buf_adds(out, ", still running");
 	else if (WIFSIGNALED((int)status))
 		as_buf_addf(out, ", killed by signal %d (%s)", WTERMSIG((int)status),
 			    strsignal(WTERMSIG((int)status)));
