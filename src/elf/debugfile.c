@@ -37,7 +37,7 @@ int as_open_in_root(const char *root, const char *path)
 	};
 	int dir, fd, saved;
 
-	if (!root) {
+	if (!root || !*root) {
 		fd = open(path, (int)how.flags);
 		return fd < 0 ? -errno : fd;
 	}

@@ -36,7 +36,7 @@ int as_debugfile_alt(struct as_elf *dbg, const struct as_debug_search *s, struct
 		     struct as_buf *tried, struct as_error *err);
 
 /*
- * Opens path for reading, as seen from root when that is not NULL: symbolic links inside it,
+ * Opens path for reading, as seen from root unless that is NULL or "": symbolic links inside it,
  * absolute ones too, stay inside (a container's /tmp must not lead to our files). Any kind of file;
  * never blocks on a FIFO. Returns the descriptor or -errno.
  */

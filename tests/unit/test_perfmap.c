@@ -161,6 +161,23 @@ static void a_map_is_found_below_the_targets_root(void **st)
 	assert_int_equal(as_perfmap_load(root, 43, &m, NULL), AS_E_NOTFOUND);
 }
 
+/* The root of a process that has ended cannot be asked for; its map is in our /tmp then. */
+static void no_root_is_our_own(void **st)
+{
+	AS_CLEANUP(as_free_autop)
+	char *path = as_xasprintf("/tmp/perf-%d.map", (int)getpid());
+	struct as_perfmap *m = NULL;
+	FILE *f = fopen(path, "we");
+
+	assert_non_null(f);
+	assert_true(fputs("1000 10 f\n", f) >= 0);
+	assert_int_equal(fclose(f), 0);
+	assert_int_equal(as_perfmap_load("", getpid(), &m, NULL), 0);
+	check(m, 0x1000, "f", 0x1000);
+	as_perfmap_free(m);
+	unlink(path);
+}
+
 static void links_out_of_the_root_and_odd_files_are_refused(void **st)
 {
 	struct as_perfmap *m = NULL;
@@ -206,6 +223,7 @@ int main(void)
 		cmocka_unit_test(overlaps_agree_with_a_slow_model),
 		cmocka_unit_test(nested_overlaps_do_not_take_square_time),
 		cmocka_unit_test(a_map_is_found_below_the_targets_root),
+		cmocka_unit_test(no_root_is_our_own),
 		cmocka_unit_test(links_out_of_the_root_and_odd_files_are_refused),
 		cmocka_unit_test(random_bytes_are_survived),
 	};
