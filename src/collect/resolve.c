@@ -4,21 +4,26 @@
  * after the other, each opened, asked for all its addresses at once, and released before the
  * next.
  *
- * A place that is no exact pc is a return address and is resolved one byte before it, inside
- * the call instruction. Functions are one per (module, linkage name or name and declaration).
+ * A place that is no exact pc is a return address and is resolved one byte before it, inside the
+ * call instruction; but a signal trampoline, and a thread's first frame that no call made (where
+ * makecontext lets a coroutine return to), are entered at that very byte. Functions are one per
+ * (module, linkage name or name and declaration).
  */
 #include "collect/recorder_priv.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "elf/elf.h"
 #include "symbol/demangle.h"
 #include "symbol/kallsyms.h"
 #include "symbol/perfmap.h"
 #include "symbol/symbol.h"
+#include "unwind/unwind.h"
 
 #define FUNCTION_SYNTHETIC 1u
 #define FUNCTION_COLD      2u
@@ -107,7 +112,8 @@ static void write_plain(struct resolver *v, uint32_t place, const char *name, bo
 
 static uint64_t lookup_addr(const struct as_rec_place *p)
 {
-	return p->flags & AS_FRAME_EXACT || p->addr == 0 ? p->addr : p->addr - 1;
+	return p->flags & (AS_FRAME_EXACT | AS_FRAME_SIGNAL) || p->addr == 0 ? p->addr
+									     : p->addr - 1;
 }
 
 static void on_chain(void *ctx, size_t index, uint64_t svma, const struct as_symchain *chain)
@@ -152,8 +158,42 @@ static bool notable(const struct resolver *v, const uint32_t *places, size_t n)
 	return samples * 100 >= v->r->samples && samples > 0;
 }
 
-static void resolve_file(struct resolver *v, const struct as_rec_mod *mod,
-			 const uint64_t *addrs, size_t n)
+static bool follows_call(const struct as_elf *e, uint64_t svma)
+{
+	for (size_t n = 8; n >= 4; n--) {
+		const uint8_t *p = svma >= n ? as_elf_at(e, svma - n, n) : NULL;
+
+		if (p)
+			return as_is_after_call(as_elf_arch(e), p, n);
+	}
+	return true;
+}
+
+/* Sets addrs of threads' first frames that were entered by no call back to their first byte. */
+static void correct_roots(struct resolver *v, const struct as_module *m, uint64_t *addrs,
+			  size_t n)
+{
+	struct as_elf *e = NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct as_rec_place *p = &v->r->places.v[v->places[i]];
+
+		if (addrs[i] == p->addr || !as_map64_get(&v->r->node_ids, v->places[i]))
+			continue;
+		if (!e) {
+			int fd = m->image ? -1 : fcntl(m->fd, F_DUPFD_CLOEXEC, 0);
+
+			if (fd < 0 || as_elf_open_fd(fd, m->path, &e, NULL) < 0)
+				return;
+		}
+		if (!follows_call(e, p->addr))
+			addrs[i] = p->addr;
+	}
+	as_elf_close(e);
+}
+
+static void resolve_file(struct resolver *v, const struct as_rec_mod *mod, uint64_t *addrs,
+			 size_t n)
 {
 	struct as_image *im = v->r->im;
 	struct as_module *m = as_image_module(im, mod->image_id);
@@ -170,6 +210,7 @@ static void resolve_file(struct resolver *v, const struct as_rec_mod *mod,
 	struct as_error err = {0};
 	struct as_symmod *sym;
 
+	correct_roots(v, m, addrs, n);
 	if (m->has_build_id)
 		spec.expected = m->build_id;
 	spec.extents = as_image_module_extents(im, m, &spec.nextents);
