@@ -30,7 +30,7 @@
 #define BUDGET_PERMILLE 20
 #define BURST_NS        100000000ull
 #define BLOCK_BYTES     65536u
-#define MEMO_MIN        256 /* frames worth keeping */
+#define MEMO_MIN        32  /* frames worth keeping */
 #define MEMO_MAX_COUNT  256 /* threads */
 #define MEMO_AGE_NS     10000000000ull
 #define BATCH           512 /* frames walked before looking for a joint with the memo */

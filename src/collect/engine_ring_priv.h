@@ -24,6 +24,7 @@ struct as_ring_sampler {
 	uint64_t set_ns;             /* when period_ns was set */
 	uint32_t since;              /* samples since then */
 	uint32_t reroll_at;          /* samples until the next change of period */
+	uint64_t last_ns, gap_ns;    /* its last sample; usual distance of two, wall time */
 	uint64_t carry_ns; /* CPU time cut off by the change, owed to the next sample */
 };
 

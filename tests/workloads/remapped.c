@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* remapped SECONDS: moves its own text onto anonymous memory, as programs do to get huge pages,
- * then works there. */
+/* remapped SECONDS [fixed]: moves its own text onto anonymous memory, as programs do to get huge
+ * pages, then works there. fixed: only some pages of it, by a new mapping in their place instead
+ * of mremap. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +15,47 @@ static NOINLINE void moved_work(double seconds)
 	do
 		work(20000);
 	while (cpu_s() < until);
+}
+
+#define HOT __attribute__((noinline, noclone, no_reorder, section(".text.moved")))
+
+HOT __attribute__((aligned(4096))) static void fixed_work(double seconds)
+{
+	double until = cpu_s() + seconds;
+
+	do
+		work(20000);
+	while (cpu_s() < until);
+}
+
+HOT static void fixed_caller(double seconds)
+{
+	fixed_work(seconds);
+	sink++;
+}
+
+HOT __attribute__((aligned(4096))) static void fixed_end(void)
+{
+	sink++;
+}
+
+static NOINLINE int in_place(double seconds)
+{
+	static char copy[65536];
+	char *start = (char *)(uintptr_t)fixed_work;
+	size_t n = (uintptr_t)fixed_end - (uintptr_t)fixed_work;
+
+	if (n > sizeof copy || (uintptr_t)start % 4096 || n % 4096)
+		return 1;
+	memcpy(copy, start, n);
+	if (mmap(start, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+		 0) != start)
+		return 1;
+	memcpy(start, copy, n);
+	mprotect(start, n, PROT_READ | PROT_EXEC);
+	fixed_caller(seconds);
+	fixed_end();
+	return 0;
 }
 
 /* The mapping that holds this function. */
@@ -45,6 +87,12 @@ int main(int argc, char **argv)
 	size_t n;
 	void *copy;
 
+	if (argc > 2) {
+		int r = in_place(arg(argc, argv, 1, 0.3));
+
+		sink++;
+		return r;
+	}
 	if (!own_text(&start, &end))
 		return 1;
 	n = end - start;

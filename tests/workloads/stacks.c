@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* stacks altstack|coroutine|vdso|vfork|plainsignal SECONDS: work where stacks are not the
- * thread's plain one. */
+/* stacks altstack|plainsignal|timer|coroutine|coroutines|vdso|vfork SECONDS: work where stacks are
+ * not the thread's plain one. timer: signals that interrupt any instruction; coroutines: two that
+ * switch to each other all the time. */
 #include <signal.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -41,11 +43,45 @@ static void in_handler(int flags)
 	victim();
 }
 
+static NOINLINE unsigned long timer_leaf(unsigned long x)
+{
+	sink += x;
+	return x + 1;
+}
+
+static NOINLINE unsigned long timer_victim(unsigned long x)
+{
+	return timer_leaf(x ^ 1) + 1;
+}
+
+static void on_timer(int sig)
+{
+	work(200000);
+	sink += (unsigned long)sig;
+}
+
+static NOINLINE void in_timer(void)
+{
+	struct sigaction sa = {.sa_handler = on_timer, .sa_flags = SA_RESTART};
+	struct itimerval every = {{0, 1000}, {0, 1000}}, never = {{0, 0}, {0, 0}};
+	double until = cpu_s() + seconds;
+
+	sigaction(SIGALRM, &sa, NULL);
+	setitimer(ITIMER_REAL, &every, NULL);
+	do {
+		for (unsigned long i = 0; i < 20000; i++)
+			sink += timer_victim(i);
+	} while (cpu_s() < until);
+	setitimer(ITIMER_REAL, &never, NULL);
+	sink++;
+}
+
 static ucontext_t back, there;
 
 static void coroutine(void)
 {
 	spin();
+	sink++;
 }
 
 static NOINLINE void in_coroutine(void)
@@ -56,6 +92,45 @@ static NOINLINE void in_coroutine(void)
 	there.uc_link = &back;
 	makecontext(&there, coroutine, 0);
 	swapcontext(&back, &there);
+	sink++;
+}
+
+static ucontext_t pair[2];
+
+static NOINLINE void take_turns(int me)
+{
+	double until = cpu_s() + seconds;
+
+	do {
+		work(2000);
+		swapcontext(&pair[me], &pair[!me]);
+	} while (cpu_s() < until);
+}
+
+static void first_of_two(void)
+{
+	take_turns(0);
+	sink++;
+}
+
+static void second_of_two(void)
+{
+	take_turns(1);
+	sink++;
+}
+
+static NOINLINE void in_coroutines(void)
+{
+	void (*const start[2])(void) = {first_of_two, second_of_two};
+
+	for (int i = 0; i < 2; i++) {
+		getcontext(&pair[i]);
+		pair[i].uc_stack.ss_sp = malloc(65536);
+		pair[i].uc_stack.ss_size = 65536;
+		pair[i].uc_link = &back;
+		makecontext(&pair[i], start[i], 0);
+	}
+	swapcontext(&back, &pair[0]);
 	sink++;
 }
 
@@ -91,6 +166,10 @@ int main(int argc, char **argv)
 		in_handler(0);
 	else if (!strcmp(what, "coroutine"))
 		in_coroutine();
+	else if (!strcmp(what, "coroutines"))
+		in_coroutines();
+	else if (!strcmp(what, "timer"))
+		in_timer();
 	else if (!strcmp(what, "vdso"))
 		in_vdso();
 	else if (!strcmp(what, "vfork"))
