@@ -474,6 +474,61 @@ static void line_zero_is_repaired_and_marked(void **st)
 	as_symmod_close(m);
 }
 
+/*
+ * 100 units with one abbreviation table, whose roots' declaration stands behind 70 others: what the
+ * LTO of rustc 1.75 makes.
+ */
+static void units_may_share_a_long_abbreviation_table(void **st)
+{
+	enum { UNITS = 100, FILLERS = 70 };
+	struct as_buf b = {0};
+	struct as_symmod *m;
+	char name[16];
+
+	(void)st;
+	fx_need("gcc");
+	as_buf_adds(&b, ".section .debug_abbrev\n.Labbrev:\n");
+	for (int i = 1; i <= FILLERS; i++)
+		as_buf_addf(&b, ".uleb128 %d\n.byte 0x34,0,3,8,0x49,0x13,0,0\n", i);
+	as_buf_adds(&b, ".byte 71,0x11,1,3,8,0,0\n"               /* unit: name */
+			".byte 72,0x2e,0,3,8,0x11,1,0x12,6,0,0\n" /* function: name, pc */
+			".byte 0\n");
+	for (int i = 0; i < UNITS; i++) {
+		as_buf_addf(&b,
+			    ".text\n.globl f%d\n.type f%d,@function\nf%d: nop; nop; ret\n"
+			    ".Lend%d:\n.size f%d, .-f%d\n",
+			    i, i, i, i, i, i);
+		as_buf_addf(&b,
+			    ".section .debug_info\n.long .Le%d-.Lb%d\n.Lb%d:\n.short 4\n"
+			    ".long .Labbrev\n.byte 8\n.byte 71\n.asciz \"u%d.c\"\n",
+			    i, i, i, i);
+		as_buf_addf(&b,
+			    ".byte 72\n.asciz \"name%d\"\n.quad f%d\n.long .Lend%d-f%d\n"
+			    ".byte 0\n.Le%d:\n",
+			    i, i, i, i, i);
+	}
+	as_buf_adds(&b, ".text\n.globl main\nmain: xorl %eax,%eax\nret\n"
+			".section .note.GNU-stack,\"\",@progbits\n");
+	fx_write("units.s", b.p);
+	as_buf_clear(&b);
+	if (fx_sh("gcc units.s -o units") != 0)
+		fx_skip("the assembler here is for another machine");
+	m = must_open("units", NULL);
+	for (int i = 0; i < UNITS; i++) {
+		struct answer a;
+
+		snprintf(name, sizeof name, "f%d", i);
+		a = resolve(m, svma_of("units", name));
+		snprintf(name, sizeof name, "name%d", i);
+		assert_int_equal(a.n, 1);
+		assert_int_equal(a.source, AS_SYM_DWARF);
+		assert_string_equal(a.first.name, name);
+		as_buf_clear(&a.text);
+	}
+	assert_string_equal(as_symmod_notes(m), "");
+	as_symmod_close(m);
+}
+
 static void containers_qualify_names_without_linkage_names(void **st)
 {
 	struct as_symmod *m;
@@ -856,6 +911,7 @@ int main(void)
 		cmocka_unit_test(another_build_is_refused_by_name),
 		cmocka_unit_test(without_inlines_the_function_stands_at_the_line_of_the_pc),
 		cmocka_unit_test(line_zero_is_repaired_and_marked),
+		cmocka_unit_test(units_may_share_a_long_abbreviation_table),
 		cmocka_unit_test(containers_qualify_names_without_linkage_names),
 		cmocka_unit_test(folded_functions_tell_their_other_names),
 		cmocka_unit_test(a_warm_index_gives_the_same_answers),
