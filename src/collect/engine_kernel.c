@@ -187,6 +187,10 @@ static void tick(struct as_kernel *k, bool last)
 		*t = now;
 	}
 	k->tick_ns = k->now_ns;
+	if (k->maps.full)
+		as_recorder_note(k->env.recorder, 1, "", "",
+				 "the kernel took no more unwind tables or mappings: stacks of "
+				 "what was loaded last are continued by the recorder");
 }
 
 /* ---- opening ---- */
