@@ -12,11 +12,11 @@
  * it. A fixed random period meets a given program's rhythm with a chance of about N^-1 in N
  * samples; a fixed nominal one always does.
  *
- * What a sample stands for: the period that ran out, plus half a period for the first sample of
- * a thread on a CPU (the end of its life loses half a period on average), plus half the old
- * period after a change (the ioctl starts the timer anew at a moment unrelated to the program).
- * So sums of weights estimate CPU time without bias for threads that live longer than a period
- * per CPU.
+ * What a sample stands for: the period that ran out; for the first sample of a thread on a CPU half
+ * a period more (the end of its life loses half a period on average); after a change of period
+ * what the thread had run since its last sample (the ioctl starts the timer anew), by the share of
+ * wall time it had lately. So sums of weights estimate CPU time without bias for threads that live
+ * longer than a period per CPU.
  *
  * Reopening: new samplers are opened disabled for every thread that lives, until a round over
  * /proc/PID/task finds no new one; then they are enabled and the old ones closed. Whatever a
@@ -59,7 +59,7 @@ static uint64_t random_period(struct as_ring *e)
 /* Samples until the next change of period. */
 static uint32_t random_run(struct as_ring *e)
 {
-	uint64_t mean = AS_MIN(AS_MAX(e->rate_hz * 64 / 1000, 6ull), 256ull);
+	uint64_t mean = AS_MIN(AS_MAX(e->rate_hz * 64 / 1000, 3ull), 256ull);
 
 	return (uint32_t)(mean / 2 + as_ring_random(e) % (mean + 1));
 }
@@ -365,6 +365,15 @@ void as_ring_close_events(struct as_ring *e)
 
 /* ---- weights and jitter ---- */
 
+static void note_gap(struct as_ring_sampler *s, uint64_t time_ns)
+{
+	uint64_t gap = time_ns - s->last_ns;
+
+	if (s->last_ns)
+		s->gap_ns = s->gap_ns ? (3 * s->gap_ns + gap) / 4 : gap;
+	s->last_ns = time_ns;
+}
+
 uint64_t as_ring_weight(struct as_ring *e, struct as_ring_thread *t,
 			const struct as_perf_rec *rec)
 {
@@ -384,6 +393,7 @@ uint64_t as_ring_weight(struct as_ring *e, struct as_ring_thread *t,
 			weight += s->carry_ns;
 			s->carry_ns = 0;
 			s->since++;
+			note_gap(s, rec->time_ns);
 		}
 	}
 	if (!(t->cpus_seen & bit))
@@ -392,17 +402,27 @@ uint64_t as_ring_weight(struct as_ring *e, struct as_ring_thread *t,
 	return weight;
 }
 
+/* CPU time since the last sample, which the new period throws away: by the share of time the thread has. */
+static uint64_t cut_off(const struct as_ring_sampler *s, uint64_t now_ns)
+{
+	double part = s->gap_ns ? (double)(now_ns - s->last_ns) / (double)s->gap_ns : 0.5;
+
+	return (uint64_t)((double)s->period_ns * AS_MIN(part, 1.0));
+}
+
 static void reroll(struct as_ring *e, struct as_ring_sampler *s)
 {
-	uint64_t period = random_period(e);
+	uint64_t period = random_period(e), now;
 
 	if (ioctl(s->fd, PERF_EVENT_IOC_PERIOD, &period))
 		return; /* its thread has ended */
+	now = as_now_ns();
 	if (s->since)
-		s->carry_ns += s->period_ns / 2;
+		s->carry_ns += cut_off(s, now);
 	s->prev_ns = s->period_ns;
 	s->period_ns = period;
-	s->set_ns = as_now_ns();
+	s->set_ns = now;
+	s->last_ns = 0;
 	s->since = 0;
 	s->reroll_at = random_run(e);
 }
