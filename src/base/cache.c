@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define PRUNE_EVERY 64 /* puts, on average; the budget may be passed by as many small files */
+
 struct entry {
 	char *path;
 	uint64_t mtime_s, bytes;
@@ -54,6 +56,20 @@ static void prune(const char *folder, uint64_t max_bytes)
 	as_vec_clear(&list);
 }
 
+/* By temporary name and rename. Not fsynced: what a power cut tears is found by its reader's CRC. */
+static bool write_renamed(const char *path, const void *p, size_t n)
+{
+	AS_CLEANUP(as_free_autop) char *tmp = as_xasprintf("%s.tmp.%d", path, (int)getpid());
+	AS_CLEANUP(as_close_autop)
+	int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return false;
+	if (as_write_all(fd, p, n, NULL) == AS_OK && rename(tmp, path) == 0)
+		return true;
+	(void)unlink(tmp); /* half a file is of no use */
+	return false;
+}
+
 bool as_cache_put(const char *dir, const char *kind, const char *name, const void *p, size_t n,
 		  uint64_t max_bytes)
 {
@@ -63,8 +79,10 @@ bool as_cache_put(const char *dir, const char *kind, const char *name, const voi
 	AS_CLEANUP(as_free_autop) char *path = as_xasprintf("%s/%s", folder, name);
 	if (as_mkdir_parents(folder, NULL) < 0)
 		return false;
-	prune(folder, max_bytes - n);
-	return as_write_file_atomic(path, p, n, NULL) == AS_OK;
+	/* Reading the folder costs by its files: now and then, or when much is added. */
+	if (n > max_bytes / PRUNE_EVERY || as_hash64(name, strlen(name)) % PRUNE_EVERY == 0)
+		prune(folder, max_bytes - n);
+	return write_renamed(path, p, n);
 }
 
 void *as_cache_map(const char *dir, const char *kind, const char *name, size_t *ret_n)

@@ -14,10 +14,12 @@
 #include "base/sys.h"
 #include "elf/debugfile.h"
 
-#define CACHE_KIND      "unwind-1" /* the number changes with the table's format and patches */
-#define CACHE_MAX_BYTES (256u << 20)
+#define CACHE_KIND       "unwind-1" /* the number changes with the table's format and patches */
+#define CACHE_MAX_BYTES  (256u << 20)
+/* What compiles faster than a file is written and read back is compiled each time. */
+#define WORTH_CACHING_NS 300000u
 /* Below this share of code with rules another file's .debug_frame is looked for. */
-#define ENOUGH_COVERAGE 0.75
+#define ENOUGH_COVERAGE  0.75
 
 static struct as_elf *open_module(const struct as_module *m)
 {
@@ -228,11 +230,12 @@ const struct as_utable *as_image_module_table(struct as_image *im, struct as_mod
 	char name[64];
 	cache_name(m, name);
 	bool cacheable = m->build_id.len > 0 && m->kind == AS_MODULE_FILE;
+	uint64_t before = im->cost.build_ns;
 	if (cacheable && from_cache(im, m, name)) {
 		m->table = &s->table;
 	} else if (compile(im, m)) {
 		m->table = &s->table;
-		if (cacheable)
+		if (cacheable && im->cost.build_ns - before >= WORTH_CACHING_NS)
 			(void)as_cache_put(im->cache_dir, CACHE_KIND, name, s->blob,
 					   s->blob_size, CACHE_MAX_BYTES);
 	}
