@@ -57,7 +57,7 @@ struct as_kproc {
 	bool dirty;  /* the image's map differs from what is published */
 	bool forked; /* the kernel copied the parent's value; not looked at yet */
 	bool leader_gone;
-	uint64_t published_ns, healed_ns;
+	uint64_t published_ns, healed_ns, heal_wait_ns;
 };
 struct as_ksegment {
 	uint32_t first_page, npages, table;

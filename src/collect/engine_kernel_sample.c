@@ -5,9 +5,11 @@
  * right (healing) before its sample is read.
  */
 #include <string.h>
+#include "base/sys.h"
 #include "collect/engine_kernel_priv.h"
 
-#define HEAL_NS 50000000ull /* between two readings of a process's maps */
+#define HEAL_COST 50          /* at most a 50th of the time is spent on it, per process */
+#define HEAL_NS   50000000ull /* between two readings of a process's maps */
 
 static void kernel_frames(struct as_kernel *k, const uint64_t *word, size_t n)
 {
@@ -60,10 +62,12 @@ static void heal(struct as_kernel *k, const struct as_bpf_sample *s)
 		as_kmaps_touch(&k->maps, p); /* an exec or fork came after what we published */
 		return;
 	}
-	if (k->now_ns - p->healed_ns < HEAL_NS)
+	if (k->now_ns - p->healed_ns < AS_MAX(HEAL_NS, p->heal_wait_ns))
 		return;
+	uint64_t start = as_now_ns();
 	p->healed_ns = k->now_ns;
 	(void)as_image_read_maps(k->env.image, p->pid, k->now_ns, NULL); /* it may be gone */
+	p->heal_wait_ns = (as_now_ns() - start) * HEAL_COST; /* thousands of mappings: seldom */
 }
 
 static bool well_formed(const struct as_bpf_sample *s, size_t size, const struct as_kernel *k)
