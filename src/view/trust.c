@@ -286,12 +286,24 @@ static void broken_file(struct block *b)
 		trouble(b, "the file ends early: what follows is missing");
 }
 
+#define NOT_OBSERVABLE_S 0.05
+
 static void few_samples(struct block *b)
 {
 	const struct as_trust *t = &b->t;
 
 	if (t->samples >= FEW_SAMPLES)
 		return;
+	/* The kernel drops the events of a program at its exec where the user may not trace it. */
+	if (!t->samples && t->cpu_s >= NOT_OBSERVABLE_S && !b->m->damaged &&
+	    b->m->has_summary) {
+		trouble(b,
+			"no samples in %.2f s of CPU time: the kernel does not let you observe "
+			"this program (set-uid, or a file that you may not read)",
+			t->cpu_s);
+		remedy(b, "sudo assay record …");
+		return;
+	}
 	if (!t->samples) {
 		trouble(b, b->m->damaged || b->m->health.bad_chunks
 				   ? "no samples could be read"
@@ -425,6 +437,15 @@ static void recorder(struct block *b)
 	as_buf_clear(&time);
 }
 
+/* Without any, the kernel was not sampled at all, which a note of the engine says. */
+static bool has_kernel_samples(const struct as_model *m)
+{
+	for (size_t i = 0; i < m->samples.n; i++)
+		if (m->samples.v[i].end & AS_SAMPLE_KERNEL)
+			return true;
+	return false;
+}
+
 static bool has_kernel_frames(const struct as_model *m)
 {
 	as_vec_foreach (f, &m->frames) {
@@ -448,7 +469,8 @@ static void source(struct block *b)
 		fact(b, "no hardware counters here: timer samples");
 	else if (*t->event)
 		fact(b, "event %s", t->event);
-	if (!(b->m->recording.flags & 2) && !has_kernel_frames(b->m) && b->m->samples.n)
+	if (!(b->m->recording.flags & 2) && !has_kernel_frames(b->m) &&
+	    has_kernel_samples(b->m))
 		fact(b, "kernel time counts for its callers");
 }
 
