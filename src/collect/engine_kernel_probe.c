@@ -33,7 +33,7 @@ no(struct as_probe_result *ret, const char *remedy, const char *fmt, ...)
 
 static const char rights_remedy[] =
 	"now, once: sudo assay record …\n"
-	"for good: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep "
+	"for good: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog+ep "
 	"\"$(command -v assay)\"";
 
 static uint64_t effective_caps(void)

@@ -75,10 +75,17 @@ bool as_ktimers_have_cycles(void)
 	if (access("/sys/bus/event_source/devices/cpu", F_OK) &&
 	    access("/sys/bus/event_source/devices/cpu_core", F_OK))
 		return false;
-	int fd = open_event(true, 1000000000, 0);
-	if (fd >= 0)
+	/* on every CPU: hybrid machines have some without the generic event */
+	size_t n;
+	AS_CLEANUP(as_free_autop) uint32_t *cpu = as_kcpus_online(&n);
+	for (size_t i = 0; i < n; i++) {
+		int fd = open_event(true, 1000000000, (int)cpu[i]);
+
+		if (fd < 0)
+			return false;
 		close(fd);
-	return fd >= 0;
+	}
+	return true;
 }
 
 /* Cycles of a CPU per second, roughly: only sets the period. */
