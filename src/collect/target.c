@@ -260,6 +260,7 @@ int as_target_prepare(char *const argv[], struct as_target *ret, struct as_error
 	sh_argv = shell_argv(path, argv);
 
 	target_init(&t);
+	signal(SIGCHLD, SIG_DFL); /* ignored, the kernel would reap without an exit status */
 	t.pid = fork();
 	if (t.pid < 0)
 		return as_fail(err, AS_E_IO, errno, "cannot fork: %s", strerror(errno));

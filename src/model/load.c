@@ -179,10 +179,14 @@ static int on_thread(void *ctx, const struct as_rec_thread *r)
 static int on_name(void *ctx, const struct as_rec_name *r)
 {
 	struct loader *l = ctx;
+	struct as_m_thread *t;
 
 	if (r->thread >= l->m->threads.n)
 		return damaged(l);
-	l->m->threads.v[r->thread].name = string(l, r->name);
+	t = &l->m->threads.v[r->thread];
+	t->name = string(l, r->name);
+	if (t->process < l->m->processes.n && l->m->processes.v[t->process].pid == t->tid)
+		l->m->processes.v[t->process].name = t->name; /* as ps shows it */
 	return AS_OK;
 }
 

@@ -29,8 +29,8 @@ struct as_m_module {
 	enum as_module_kind kind;
 };
 struct as_m_process {
-	uint32_t pid, parent; /* parent: process index or AS_NONE */
-	const char *name;
+	uint32_t pid, parent;      /* parent: process index or AS_NONE */
+	const char *name;          /* last name of its main thread */
 	uint64_t start_ns, end_ns; /* end 0: still running at the end */
 };
 struct as_m_thread {
