@@ -3,10 +3,9 @@
 #include <stdlib.h>
 #include "model/profile_priv.h"
 
-/* as_blocks_init makes a block of 16 samples each: this makes 256 of a long recording, which
- * leaves 170 degrees of freedom to a variance and makes a pass cost a third of what 1,024 do.
- */
-#define ASKED_SAMPLES (256 * 16)
+/* 256 blocks of a long recording leave 170 degrees of freedom to a variance and make a pass cost a
+ * third of what 1,024 do. */
+#define ASKED_SAMPLES (256 * AS_BLOCK_SAMPLES)
 
 static bool in_scope(const struct as_build *b, const struct as_m_sample *s)
 {

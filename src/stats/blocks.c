@@ -8,13 +8,12 @@
 #include "base/mem.h"
 #include "stats/interval.h"
 
-#define BLOCK_NS_MIN      20000000u
-#define SAMPLES_PER_BLOCK 16
+#define BLOCK_NS_MIN 20000000u
 
 void as_blocks_init(struct as_blocks *b, uint64_t start_ns, uint64_t end_ns, uint64_t n_samples)
 {
 	uint64_t length = end_ns > start_ns ? end_ns - start_ns : 1;
-	uint64_t want = AS_MIN(n_samples / SAMPLES_PER_BLOCK, (uint64_t)AS_BLOCKS_MAX);
+	uint64_t want = AS_MIN(n_samples / AS_BLOCK_SAMPLES, (uint64_t)AS_BLOCKS_MAX);
 	uint64_t fit = length / BLOCK_NS_MIN;
 	uint64_t n = AS_MAX(AS_MIN(want, fit), (uint64_t)1);
 

@@ -50,8 +50,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AS_BLOCKS_MIN 8
-#define AS_BLOCKS_MAX 1024
+#define AS_BLOCKS_MIN    8
+#define AS_BLOCKS_MAX    1024
+#define AS_BLOCK_SAMPLES 6 /* wanted in a block */
 
 struct as_blocks {
 	uint64_t start_ns, block_ns;
@@ -91,8 +92,13 @@ struct as_share_estimate {
 	double quantile; /* used for the interval: 1.96, more when blocks are few */
 };
 
-/* Chooses blocks of at least 20 ms and about 16 samples. start_ns <= end_ns; as_blocks_clear
- * after. */
+/*
+ * Chooses blocks of at least 20 ms and about AS_BLOCK_SAMPLES samples: long enough that samples
+ * which depend on each other (those of one drawn period) share a block or two, short enough that a
+ * hundred samples make sixteen blocks. Eight blocks only would cost a factor 1.3 in Student's
+ * quantile, none at all would miss what a beat does (89 % covered instead of 97 %: 30 % of every
+ * 10 ms at 100 Hz, periods drawn every six samples). start_ns <= end_ns; as_blocks_clear after.
+ */
 void as_blocks_init(struct as_blocks *b, uint64_t start_ns, uint64_t end_ns,
 		    uint64_t n_samples);
 void as_blocks_clear(struct as_blocks *b);
