@@ -8,8 +8,9 @@
  * - A sample's weight is the time (event count) since the CPU's event fired before, measured in
  * the BPF program, not the nominal period. Whatever happened to the timer in between (restarts,
  * late interrupts, throttling), weights add up to the time that passed.
- * - To deliver the rate asked for, periods are drawn around a mean m < P: between two restarts
- * T apart T/m - 1/2 firings happen, and T/P are wanted: m = T / (T/P + 1/2).
+ * - To deliver the rate asked for, periods are drawn around a mean m other than P: between two
+ * restarts T apart T/p - 1/2 firings of a period p happen, 1/p is ln 3 / m on average, and T/P are
+ * wanted: m = T ln 3 / (T/P + 1/2).
  *
  * A period is never changed from a thread that runs on that same CPU. The restart would be tied
  * to a moment when the recorder has just displaced what ran there; on a busy machine what runs
@@ -37,6 +38,7 @@
 #define IDLE_NS   1000000000ull
 #define SLOW      4
 #define STALE_NS  (4 * REDRAW_NS)
+#define MEAN_RATE 1.0986122886681098 /* mean of 1/x for x in [0.5, 1.5] */
 #define RARE      20 /* firings between two changes where there is no other CPU to make them from */
 
 uint32_t *as_kcpus_online(size_t *ret_n)
@@ -140,7 +142,8 @@ int as_ktimers_open(struct as_ktimers *t, const struct as_kbpf *b, double rate_h
 	t->rng = as_now_ns() ^ (uint64_t)getpid() << 40;
 	t->period = (uint64_t)((t->cycles ? cycles_per_second() : 1e9) / rate);
 	double per_redraw = (double)REDRAW_NS * 1e-9 * rate;
-	t->mean = jitter ? (uint64_t)((double)t->period * per_redraw / (per_redraw + 0.5))
+	t->mean = jitter ? (uint64_t)((double)t->period * MEAN_RATE * per_redraw /
+				      (per_redraw + 0.5))
 			 : t->period;
 	t->cpu = as_xcalloc(t->n, sizeof(*t->cpu));
 	t->of_cpu = as_xcalloc((size_t)b->ncpus, sizeof(*t->of_cpu));

@@ -6,11 +6,13 @@
  * into it by PERF_EVENT_IOC_SET_OUTPUT, so they can be replaced while the tracker goes on. All
  * are inherited by what the thread clones or forks later.
  *
- * Periods are random in [3/4, 5/4] of the nominal one: per sampler when it is opened, again
- * every 32 to 96 samples (PERF_EVENT_IOC_PERIOD), and for a clone whatever its creator's event
- * had at that moment. A clone keeps its period until its events are reopened; no ioctl reaches
- * it. A fixed random period meets a given program's rhythm with a chance of about N^-1 in N
- * samples; a fixed nominal one always does.
+ * Periods are random in [1/2, 3/2] of the nominal one: per sampler when it is opened, again
+ * every 20 ms of CPU time or so, at least 3 samples (PERF_EVENT_IOC_PERIOD), and for a clone
+ * whatever its creator's event had at that moment. A clone keeps its period until its events are
+ * reopened; no ioctl reaches it. A fixed random period meets a given program's rhythm with a
+ * chance of about N^-1 in N samples; a fixed nominal one always does. The samples of a period
+ * that does are worth one: half the width and thrice as long made shares of a program with a
+ * rhythm of 1 ms err by 1.9 points instead of 1.5 (30 % of 1,000 samples; 1.45 is independent).
  *
  * What a sample stands for: the period that ran out; for the first sample of a thread on a CPU half
  * a period more (the end of its life loses half a period on average); after a change of period
@@ -53,7 +55,7 @@ static uint64_t random_period(struct as_ring *e)
 {
 	if (e->env.options->no_jitter)
 		return e->period_ns;
-	return e->period_ns * 3 / 4 + as_ring_random(e) % (e->period_ns / 2 + 1);
+	return e->period_ns / 2 + as_ring_random(e) % (e->period_ns + 1);
 }
 
 /* Samples until the next change of period. */
