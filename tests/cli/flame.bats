@@ -73,11 +73,14 @@ load lib
 	is_svg out.svg
 }
 
-# Opens out.svg with a script at its end; what the script leaves in the title comes out.
-in_browser() {
-	local browser
+# Sets browser, or skips the test; not from within run, whose subshell a skip would only end.
+need_browser() {
 	browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) ||
 		skip 'no chromium on this machine'
+}
+
+# Opens out.svg with a script at its end; what the script leaves in the title comes out.
+in_browser() {
 	python3 - "$1" <<'END'
 import sys
 svg = open('out.svg', encoding='utf-8').read()
@@ -102,6 +105,7 @@ END
 }
 
 @test "in a browser: zoom, search with the matched share, back" {
+	need_browser
 	session story
 	assay flame -o out.svg story.assay
 	run -0 in_browser '
@@ -123,6 +127,7 @@ END
 }
 
 @test "in a browser: the keyboard reaches every box" {
+	need_browser
 	session story
 	assay flame -o out.svg story.assay
 	run -0 in_browser '
@@ -141,6 +146,7 @@ END
 }
 
 @test "in a browser: hostile names are only text" {
+	need_browser
 	session hostile
 	assay flame -o out.svg hostile.assay
 	run -0 in_browser '
