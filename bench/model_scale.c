@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Cost of a report against the size of its session: 10^4 … 10^7 samples of made-up but
- *plausible stacks (30,000 distinct, 20 to 50 frames deep, 5,000 functions, inline chains of 1
- *to 4).
+ * Cost of a report against the size of its session: 10^4 … 10^7 samples of made-up but plausible
+ * stacks (30,000 distinct, 20 to 50 frames deep, 5,000 functions, inline chains of 1 to 4).
  *
  *	build/bench/model-scale [SAMPLES …]
  *
  * One line per size: bytes of the file per sample, CPU time of loading, of a function profile,
- *of a call tree and of an inverted tree, and the largest resident set. Each size runs in a
- *process of its own.
+ * of a call tree and of an inverted tree, and the largest resident set. Each size runs in a
+ * process of its own.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) AND Apache-2.0 */
 /*
  * What the in-kernel unwinder and the tool share: samples in the ring buffer, values of the BPF
- *maps. The includer defines the fixed-width types (uint8_t … int32_t, uint64_t) beforehand.
+ * maps. The includer defines the fixed-width types (uint8_t … int32_t, uint64_t) beforehand.
  *
  * Sample, in the ring buffer: the head below, then `words` 64-bit words:
  *
- *	nkernel		kernel addresses, innermost first; [0] is a pc, the others return
- *addresses nuser		user frames, leaf first, see AS_BPF_FRAME_* when
- *AS_BPF_SAMPLE_STATE is set, 20 more:
+ *	nkernel		kernel addresses, innermost first; [0] is a pc, the others return addresses
+ *	nuser		user frames, leaf first, see AS_BPF_FRAME_*
+ *	when AS_BPF_SAMPLE_STATE is set, 20 more:
  *	    17		user registers at the sample, DWARF numbers 0..16 (16: rip)
  *	    3		pc, sp, fp where the walk stopped: the registers of the last user frame
  *
  * User frame: bits 63..48 module id + 1, bit 47 exact (a pc, not a return address), bits 46..0
- *svma. Module field 0: the mapping was not known, bits 46..0 are an avma.
+ * svma. Module field 0: the mapping was not known, bits 46..0 are an avma.
  */
 #ifndef AS_ABI_BPF_SAMPLE_H
 #define AS_ABI_BPF_SAMPLE_H

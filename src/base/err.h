@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Errors as values. A function that can fail returns int (0 or a negative enum as_status) and
- * takes a caller-owned struct as_error last. Libraries neither print nor exit; cli/ prints
- *once.
+ * takes a caller-owned struct as_error last. Libraries neither print nor exit; cli/ prints once.
  *
  *	if (fd < 0)
- *		return as_fail(err, AS_E_IO, errno, "cannot open '%s': %s", path,
- *strerror(errno));
+ *		return as_fail(err, AS_E_IO, errno, "cannot open '%s': %s", path, strerror(errno));
  *	...
  *	r = as_elf_open(fd, &elf, err);
  *	if (r < 0)
  *		return as_wrap(err, "cannot read the symbols of '%s'", path);
  *
- * Messages: lower case, no full stop, the object in quotes, what to do where it is known. A
- *second line and further ones ("\n  now, once: sudo …") are remedies ready to paste; cli/
- *prints them indented. err may be NULL where the caller only wants the status.
+ * Messages: lower case, no full stop, the object in quotes, what to do where it is known. A second
+ * line and further ones ("\n  now, once: sudo …") are remedies ready to paste; cli/ prints them
+ * indented. err may be NULL where the caller only wants the status.
  */
 #ifndef AS_BASE_ERR_H
 #define AS_BASE_ERR_H

@@ -2,7 +2,7 @@
 /*
  * Streaming JSON writer into an as_buf. Commas, escapes and nesting are its business; names and
  * strings are made valid UTF-8 (invalid bytes become U+FFFD). Not a number (NaN, infinite)
- *becomes null.
+ * becomes null.
  *
  *	struct as_json j = {.out = &buf};
  *	as_json_obj(&j, NULL); as_json_str(&j, "schema", "assay.report/1"); as_json_end(&j);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Options of a command as rows of data: one row gives the parser, --help and the man page all
- *they need. Values land in the command's argument struct at `at`.
+ * they need. Values land in the command's argument struct at `at`.
  *
  *	struct x_args { double rate_hz; bool quiet; };
  *	static const struct as_option x_options[] = {
- *		{.name = "rate", .letter = 'F', .type = AS_OPT_NUM, .at = offsetof(struct x_args,
- *rate_hz), .arg = "HZ", .min = 1, .max = 20000, .def = "997", .group = "Sampling", .help =
- *"…"}, {0}};
+ *		{.name = "rate", .letter = 'F', .type = AS_OPT_NUM,
+ *		 .at = offsetof(struct x_args, rate_hz), .arg = "HZ", .min = 1, .max = 20000,
+ *		 .def = "997", .group = "Sampling", .help = "…"},
+ *		{0}};
  *
- * Types and what stands at `at`: FLAG bool; TEXT const char *; INT int64_t; NUM double;
- *DURATION uint64_t ns; SIZE uint64_t bytes; CHOICE int (index into `choices`, words separated
- *by '|'); SPAN uint64_t[2] ns. `def` is text in the option's own syntax, applied before
- *parsing. Accepted: --name value, --name=value, -Lvalue, -L value, flags in a row (-ab), "--"
- *ends options.
+ * Types and what stands at `at`: FLAG bool; TEXT const char *; INT int64_t; NUM double; DURATION
+ * uint64_t ns; SIZE uint64_t bytes; CHOICE int (index into `choices`, words separated by '|');
+ * SPAN uint64_t[2] ns. `def` is text in the option's own syntax, applied before parsing.
+ * Accepted: --name value, --name=value, -Lvalue, -L value, flags in a row (-ab), "--" ends options.
  */
 #ifndef AS_CLI_OPTIONS_H
 #define AS_CLI_OPTIONS_H

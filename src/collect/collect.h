@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Recording: a target, an engine (collector) and the recorder that turns what the engine
- *delivers into session records.
+ * Recording: a target, an engine (collector) and the recorder that turns what the engine delivers
+ * into session records.
  *
  *	target.c	launch held at exec, attach, exit status, signals
- *	recorder.c	interning of frames and stacks, threads and processes, ticks, loss,
- *names at the end engine_kernel.c	samples unwound in the kernel by bpf/unwind.bpf.c
+ *	recorder.c	interning of frames and stacks, threads and processes, ticks, loss, names at the end
+ *	engine_kernel.c	samples unwound in the kernel by bpf/unwind.bpf.c
  *	engine_ring.c	samples with a copy of the stack, unwound here as they are drained
  *	resolve.c	names for every recorded frame, into the session
  *
@@ -38,8 +38,7 @@ struct as_target {
 	char *program_path; /* resolved executable */
 };
 /* Forks a child that waits before exec. The child's descriptors, signal mask, dispositions and
- * process group are those assay was started with. AS_E_NOTFOUND / AS_E_ACCESS as execvp would.
- */
+ * process group are those assay was started with. AS_E_NOTFOUND / AS_E_ACCESS as execvp would. */
 int as_target_prepare(char *const argv[], struct as_target *ret, struct as_error *err);
 int as_target_attach(pid_t pid, struct as_target *ret, struct as_error *err);
 int as_target_release(struct as_target *t,

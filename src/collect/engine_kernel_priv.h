@@ -4,9 +4,9 @@
  *
  *	engine_kernel.c		life cycle, the drain, counts
  *	engine_kernel_load.c	BPF object: build choice, load, attach, map descriptors
- *	engine_kernel_maps.c	tables into chunks, mappings into the pool, publication per
- *process engine_kernel_side.c	mmap, comm, fork and exit events of the whole system, in time
- *order engine_kernel_timer.c	one sampling event per CPU and its jittered period
+ *	engine_kernel_maps.c	tables into chunks, mappings into the pool, publication per process
+ *	engine_kernel_side.c	mmap, comm, fork and exit events of the whole system, in time order
+ *	engine_kernel_timer.c	one sampling event per CPU and its jittered period
  *	engine_kernel_sample.c	records of the ring buffer -> recorder
  *	engine_kernel_repair.c	stacks the kernel could not finish
  */

@@ -3,16 +3,20 @@
  * perf_event_open(2): which event this machine lets us sample, ring buffers and their records.
  *
  *	struct as_perf_event_choice c;
- *	r = as_perf_choose_event(true, &c, err);	// cycles, else cpu-clock; kernel mode
- *if allowed as_perf_attr(&c, &spec, &attr); fd = as_perf_open(&attr, tid, cpu);
+ *	r = as_perf_choose_event(true, &c, err);	// cycles, else cpu-clock; kernel if allowed
+ *	as_perf_attr(&c, &spec, &attr);
+ *	fd = as_perf_open(&attr, tid, cpu);
  *	as_perf_ring_map(&ring, fd, pages);
  *	as_perf_ring_begin(&ring);			// snapshot of the head
- *	while ((p = as_perf_ring_peek(&ring, &n))) { as_perf_parse(p, n, layout, &rec);
- *as_perf_ring_pop(&ring); }
+ *	while ((p = as_perf_ring_peek(&ring, &n))) {
+ *		as_perf_parse(p, n, layout, &rec);
+ *		as_perf_ring_pop(&ring);
+ *	}
  *
  * All records carry pid/tid, CLOCK_MONOTONIC time, stream id, cpu and id (sample_id_all).
  * Records come from the kernel, yet every size is checked: a damaged one is counted, never
- *followed. Source of the layout: perf_event_open(2). Thread rule: a ring belongs to one thread.
+ * followed. Source of the layout: perf_event_open(2).
+ * Thread rule: a ring belongs to one thread.
  */
 #ifndef AS_COLLECT_PERF_EVENT_H
 #define AS_COLLECT_PERF_EVENT_H

@@ -2,8 +2,7 @@
 /*
  * One whole recording:
  *
- *	choose engine -> target held or attached -> session, image, recorder -> engine open,
- *start
+ *	choose engine -> target held or attached -> session, image, recorder -> engine open, start
  *	-> release -> loop (drain, tick) -> stop -> SUMMARY -> names -> END
  *
  * Nothing here harms the target: when something fails after its start it goes on, and what was

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * The program that is recorded: launched and held before exec, or attached to. Nothing of the
- * target is changed: no ptrace, no death signal, its descriptors, mask and dispositions are
- *those assay itself was started with, it stays in the same process group on the same terminal.
+ * target is changed: no ptrace, no death signal, its descriptors, mask and dispositions are those
+ * assay itself was started with, it stays in the same process group on the same terminal.
  *
  *	fork ── child: restore signals, read(hold) ──byte──> execve ──ok──> exec_err pipe closes
- *	                    └─ end of file: _exit            └─ fails: errno into the exec_err
- *pipe
+ *	                    └─ end of file: _exit            └─ fails: errno into the exec_err pipe
  */
 #include "collect/collect.h"
 

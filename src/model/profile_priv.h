@@ -3,16 +3,16 @@
  * How a profile is made.
  *
  *	filter.c	what the query keeps: samples by thread, time, module; stacks by focus,
- *ignore; frames by hide, kernel, inlining keys.c		what a frame counts as under the
- *query's `by`, and that key's name
- *	ktree.c		stacks as a tree of keys: distinct addresses of one function are one
- *node shape.c		that tree turned: inverted, callers, callees shares.c	weights per node
- *and time block -> intervals; the only loops over samples
+ *			ignore; frames by hide, kernel, inlining
+ *	keys.c		what a frame counts as under the query's `by`, and that key's name
+ *	ktree.c		stacks as a tree of keys: distinct addresses of one function are one node
+ *	shape.c		that tree turned: inverted, callers, callees
+ *	shares.c	weights per node and time block -> intervals; the only loops over samples
  *	rows.c, nodes.c	the answer's rows and nodes
  *	profile.c	puts them in order
  *
  * Each distinct stack is walked once; each sample costs a few table look-ups; each time block
- *costs by the distinct nodes it touches. No function recurses: depth is the input's.
+ * costs by the distinct nodes it touches. No function recurses: depth is the input's.
  */
 #ifndef AS_MODEL_PROFILE_PRIV_H
 #define AS_MODEL_PROFILE_PRIV_H

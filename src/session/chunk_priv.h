@@ -4,9 +4,9 @@
  *
  *	file  (24)	0 magic[8] "ASSAYS1\n"	8 version	12 must-understand bits
  *			16 may-ignore bits	20 zero
- *	chunk (32)	0 "ACHK"		4 stored bytes	8 raw bytes	12 sequence from
- *0 16 base time ns (8)	24 flags (1: zstd) 28 CRC32C of the 28 bytes before it and of the stored
- *bytes behind it
+ *	chunk (32)	0 "ACHK"		4 stored bytes	8 raw bytes	12 sequence from 0
+ *			16 base time ns (8)	24 flags (1: zstd)
+ *			28 CRC32C of the 28 bytes before it and of the stored bytes behind it
  */
 #ifndef AS_SESSION_CHUNK_PRIV_H
 #define AS_SESSION_CHUNK_PRIV_H

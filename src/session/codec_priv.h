@@ -3,12 +3,11 @@
  * Bytes of one record <-> its struct, generated from records.def.
  *
  *	record	: uleb type, uleb payload length, payload
- *	payload	: the fields in order: U uleb, S sleb, T uleb length + bytes, V uleb count +
- *ulebs
+ *	payload	: the fields in order: U uleb, S sleb, T uleb length + bytes, V uleb count + ulebs
  *
  * A field called time_rel is absolute in the struct and relative to the chunk's base on disk;
- *the difference wraps, so a time before the base is merely longer. Missing trailing fields read
- *as 0.
+ * the difference wraps, so a time before the base is merely longer. Missing trailing fields
+ * read as 0.
  */
 #ifndef AS_SESSION_CODEC_PRIV_H
 #define AS_SESSION_CODEC_PRIV_H

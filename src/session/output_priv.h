@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Where a session's bytes go: NAME.partial that becomes NAME when all is well, or something
- *that can only be appended to (standard output, a FIFO, a device).
+ * that can only be appended to (standard output, a FIFO, a device).
  *
  * Rules about what is there already:
  *	NAME is a session or empty	replaced by the rename at the end, not before

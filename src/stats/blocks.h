@@ -3,42 +3,40 @@
  * How sure a share of samples is, from the samples themselves.
  *
  * The run is cut into consecutive time blocks (the clusters). Samples of one block may depend
- *on each other: a program and a timer that beat, a burst that was lost, one long phase. So the
+ * on each other: a program and a timer that beat, a burst that was lost, one long phase. So the
  * variance of a share is taken from how the blocks differ and compared with that of independent
  * samples; the ratio is the design effect, and the interval is that of n / deff samples.
  *
  *	as_blocks_init(&b, start_ns, end_ns, n_samples);
  *	for each sample in time order: as_blocks_add(&b, as_blocks_index(&b, time_ns), weight);
  *	as_blocks_finish(&b);
- *	for each sample of a row:      as_share_add(&row, &b, as_blocks_index(&b, time_ns),
- *weight); as_share_interval(&row, &b, &share);	share.lo, share.hi
+ *	for each sample of a row: as_share_add(&row, &b, as_blocks_index(&b, time_ns), weight);
+ *	as_share_interval(&row, &b, &share);	share.lo, share.hi
  *
  * What the interval speaks of: the share in THIS run. With x_b the row's weight in block b, w_b
- *all weight, p = sum x / sum w and e_b = x_b - p w_b (the linearised ratio), the variance of p
- *is
+ * all weight, p = sum x / sum w and e_b = x_b - p w_b (the linearised ratio), p has variance
  *
  *	n / (2 (n-1)) * sum_b (e_b+1 - e_b)^2 / (sum w)^2
  *
  * the successive-difference estimator of systematic sampling. Only neighbours are compared,
- *because a program's phases (load, compute, write) are facts of the run and no sampling error:
- *the plain between-block variance n / (n-1) * sum e_b^2 would call a 3-phase program ±10 % at
- *10,000 samples. Its ratio to the former is kept as `drift`. The price: a beat slower than two
- *blocks looks like a phase, which is why the recorder must jitter its intervals.
+ * because a program's phases (load, compute, write) are facts of the run and no sampling error:
+ * the plain between-block variance n / (n-1) * sum e_b^2 would call a 3-phase program ±10 % at
+ * 10,000 samples. Its ratio to the former is kept as `drift`. The price: a beat slower than two
+ * blocks looks like a phase, which is why the recorder must jitter its intervals.
  *
  * One block holds all threads: blocks of different threads at the same time share CPUs and
- *locks, so treating them as independent would be wrong, and sums over threads carry their
- *covariance.
+ * locks, so treating them as independent would be wrong, and sums over threads carry their
+ * covariance.
  *
  * Never narrower than independent samples of unequal weight allow (Kish: n = (sum w)^2 / sum
- *w^2). The variance has about 2n/3 degrees of freedom, so Student's quantile replaces the
- *normal one; with fewer than AS_BLOCKS_MIN blocks the data cannot tell a variance and deff
- *is 1.
+ * w^2). The variance has about 2n/3 degrees of freedom, so Student's quantile replaces the
+ * normal one; with fewer than AS_BLOCKS_MIN blocks the data cannot tell a variance, deff is 1.
  *
  * Sources: K. M. Wolter, Introduction to Variance Estimation, 2nd ed. 2007, ch. 6 and 8.2
- *(ratio linearisation, successive differences); J. von Neumann et al., Ann. Math. Stat. 12
- *(1941) 153 and Wolter for the degrees of freedom; L. Kish, Survey Sampling 1965, 8.2, 11.7
- *(design effect, unequal weights); Q. McNemar, Psychometrika 12 (1947) 153 (comparison of two
- *shares).
+ * (ratio linearisation, successive differences); J. von Neumann et al., Ann. Math. Stat. 12
+ * (1941) 153 and Wolter for the degrees of freedom; L. Kish, Survey Sampling 1965, 8.2, 11.7
+ * (design effect, unequal weights); Q. McNemar, Psychometrika 12 (1947) 153 (comparison of two
+ * shares).
  *
  * Cost: O(1) per sample and row, 64 bytes a row, 8 bytes a block (at most AS_BLOCKS_MAX).
  * Not thread safe; as_share_add takes a finished as_blocks, which is then read-only.

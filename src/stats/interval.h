@@ -2,19 +2,17 @@
 /*
  * Quantiles and intervals of one proportion. Pure functions of their arguments; any thread.
  *
- *	struct as_interval i = as_proportion_interval(0.231 * 21640, 21640,
- *as_normal_quantile(0.975));
+ *	double z = as_normal_quantile(0.975);
+ *	struct as_interval i = as_proportion_interval(0.231 * 21640, 21640, z);
  *
  * Sources:
  *	Wilson score interval		E. B. Wilson, JASA 22 (1927) 209
  *	exact interval			C. J. Clopper, E. S. Pearson, Biometrika 26 (1934) 404
- *	exact with effective size	E. L. Korn, B. I. Graubard, Survey Methodology 24 (1998)
- *193
- *	which one when			L. D. Brown, T. T. Cai, A. DasGupta, Stat. Sci. 16
- *(2001) 101
- *	incomplete beta			continued fraction of Abramowitz & Stegun 26.5.8,
- *evaluated by W. J. Lentz's method, Applied Optics 15 (1976) 668 normal quantile
- *Abramowitz & Stegun 26.2.23, then Halley steps on erfc
+ *	exact with effective size	E. L. Korn, B. I. Graubard, Survey Methodology 24 (1998) 193
+ *	which one when			L. D. Brown, T. T. Cai, A. DasGupta, Stat. Sci. 16 (2001) 101
+ *	incomplete beta			continued fraction of Abramowitz & Stegun 26.5.8, evaluated
+ *					by W. J. Lentz's method, Applied Optics 15 (1976) 668
+ *	normal quantile			Abramowitz & Stegun 26.2.23, then Halley steps on erfc
  *
  * Accuracy: quantiles to about 1e-10 relative. Arguments outside the domain give NaN.
  */

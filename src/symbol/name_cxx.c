@@ -2,10 +2,10 @@
 /*
  * Short C++ names: no return type, argument list, qualifiers or "[clone …]"; the last three
  * components without inline namespaces; default template arguments (allocator, traits, less,
- *hash, equal_to, default_delete) left out; in template arguments std:: and the last component.
+ * hash, equal_to, default_delete) left out; in template arguments std:: and the last component.
+ *
  *	void ns::f<int>(int)						ns::f<int>
- *	std::vector<int, std::allocator<int> >::push_back(int const&)
- *std::vector<int>::push_back
+ *	std::vector<int, std::allocator<int> >::push_back(int const&)	std::vector<int>::push_back
  *	(anonymous namespace)::g(char const*)				(anonymous namespace)::g
  */
 #include "symbol/name_priv.h"

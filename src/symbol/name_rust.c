@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Short Rust names. The rules, for what rustc-demangle's "{:#}" prints of either mangling and
- *for names made of DWARF:
+ * for names made of DWARF:
  *
- *  methods	"<a::b::Type<X> as Trait>::f", "a::b::Type<X>::f" and "a::<impl Trait for
- *Type>::f" become "Type<X>::f", with one module before it when the type is not std's:
- *		"parse::Context::run". A self type that is a bare parameter says nothing: then
- *the trait stands for it ("Into::into"). Types that are no path keep brackets: "<[T]>::sort".
+ *  methods	"<a::b::Type<X> as Trait>::f", "a::b::Type<X>::f" and "a::<impl Trait for Type>::f"
+ *		become "Type<X>::f", with one module before it when the type is not std's:
+ *		"parse::Context::run". A self type that is a bare parameter says nothing: then the
+ *		trait stands for it ("Into::into"). Types that are no path keep brackets:
+ *		"<[T]>::sort".
  *  functions	the last three components, "memchr::memmem::find"; the last two for std's,
  *		"mem::swap"; drop_in_place (drop_glue) alone.
  *  arguments	of generics keep the last component of every path, "Vec<String,Global>";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Index of the function symbols of one module: what symbol.c falls back to where there is no
- *DWARF.
+ * DWARF.
  *
  *	struct as_symtab_spec spec = {.elf = e, .debug = dbg, .module = "libfoo.so",
  *				      .extents = ext, .nextents = n};
@@ -11,19 +11,19 @@
  *	as_symtab_free(t);
  *
  * A symbol covers [svma, svma + size), or when its size is unknown the rest of the FDE extent
- *it lies in, or without one only its own address. It never covers what merely follows it. Where
- * ranges nest the one that starts last wins; a symbol without size never hides one with a size.
- * Code that no symbol covers but an extent does gets a synthetic name "module+0x1234" (start of
- *the extent).
+ * it lies in, or without one only its own address. It never covers what merely follows it.
+ * Where ranges nest the one that starts last wins; a symbol without size never hides one with a
+ * size. Code that no symbol covers but an extent does gets a synthetic name "module+0x1234"
+ * (start of the extent).
  *
  * Of several names at one address the choice is: function over untyped label, plain over IFUNC,
  * global over weak over local, shortest, first in strcmp order. The others are counted and can
- *be listed.
+ * be listed.
  *
  * Names belong to the objects, which must stay open as long as the table; synthetic ones to the
  * table. Names are linkage names with their suffixes: as_demangle takes those off and tells
- *`.cold`. Memory: 40 bytes per symbol. Thread rule: one thread at a time (look-ups make
- *synthetic names).
+ * `.cold`. Memory: 40 bytes per symbol. Thread rule: one thread at a time (look-ups make
+ * synthetic names).
  */
 #ifndef AS_SYMBOL_SYMTAB_PRIV_H
 #define AS_SYMBOL_SYMTAB_PRIV_H

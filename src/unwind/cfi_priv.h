@@ -8,9 +8,9 @@
  *		row [run.row_start, run.row_end) has the rules run.cur
  *
  * One interpreter serves two readers: the table compiler follows few registers (a slot map
- *sends the others to a slot nobody reads), the slow way of the unwinder follows all. Everything
- *borrowed from as_cfi_input must outlive the run. Nothing here allocates but
- *as_cfi_index_build.
+ * sends the others to a slot nobody reads), the slow way of the unwinder follows all.
+ * Everything borrowed from as_cfi_input must outlive the run. Nothing here allocates but
+ * as_cfi_index_build.
  */
 #ifndef AS_UNWIND_CFI_PRIV_H
 #define AS_UNWIND_CFI_PRIV_H

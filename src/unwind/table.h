@@ -9,17 +9,16 @@
  *	16	8	total size in bytes
  *	24	4	CRC32C of everything after byte 32
  *	28	4	flags (0)
- *	32	16 * n	segment directory: first page, npages, byte offset from the blob's
- *start, nwords …		segments, 8-aligned
+ *	32	16 * n	segment directory: first page, npages, byte offset from the blob's start, nwords
+ *	…		segments, 8-aligned
  *
- * Pure: reads bytes, writes bytes, opens nothing. Damaged CFI costs the damaged entries, never
- *more; output is bounded by a constant times the input.
+ * Pure: reads bytes, writes bytes, opens nothing. Damaged CFI costs the damaged entries, never more;
+ * output is bounded by a constant times the input.
  *
- * Method: rows and rules as in the OTel and framehop designs (three registers, deduplicated
- *rules), pages of 1 KiB. What CFI gets wrong is mended here, so that every reader sees plain
- *rows: root functions without "RA undefined" (_start, __start_context, clone3), LLD's .plt
- *without CFI, functions without an FDE (prologue scan), signal trampolines without the 'S'
- *augmentation.
+ * Method: rows and rules as in the OTel and framehop designs (three registers, deduplicated rules),
+ * pages of 1 KiB. What CFI gets wrong is mended here, so that every reader sees plain rows: root
+ * functions without "RA undefined" (_start, __start_context, clone3), LLD's .plt without CFI,
+ * functions without an FDE (prologue scan), signal trampolines without the 'S' augmentation.
  */
 #ifndef AS_UNWIND_TABLE_H
 #define AS_UNWIND_TABLE_H

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Reports: a question asked of a session, and its answer as text, JSON or CSV. Answer first
- *(the table), then how sure (trust block), then what to do (next steps). JSON: docs/formats/
+ * (the table), then how sure (trust block), then what to do (next steps). JSON: docs/formats/
  * report-json.md.
  *
  *	struct as_report_request q = {.model = m, .query = {.by = AS_BY_FUNCTION}, .top = 20};
  *	r = as_report_make(&q, &style, &out, err);
  *
  * Shares are of all samples of the chosen threads and time; the rows of a report that --focus
- *or
- * --ignore narrowed therefore sum to less than 100 %. Cost: as_profile_make plus what is shown.
+ * or --ignore narrowed therefore sum to less than 100 %.
+ * Cost: as_profile_make plus what is shown.
  */
 #ifndef AS_VIEW_REPORT_H
 #define AS_VIEW_REPORT_H

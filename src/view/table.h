@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Tables of typed cells. A view says what the cells are; hiding, aligning, cutting and the
- *three formats are the table's business.
+ * three formats are the table's business.
  *
  *	struct as_table t = {0};
  *	as_table_column(&t, (struct as_column){"self", "self", AS_CELL_SHARE, 0});
@@ -11,9 +11,9 @@
  *	as_table_clear(&t);
  *
  * Text: shares stand on their decimal point, the unit in the first row; a column all of whose
- *cells are equal (AS_COL_HIDE_SAME) or empty/zero (AS_COL_HIDE_EMPTY) is left out; AS_COL_FLEX
- *columns are cut in the middle to the width; nothing wraps. JSON and CSV: all columns but
- *text-only ones; a share becomes key, key_low, key_high and, after all others, key_samples.
+ * cells are equal (AS_COL_HIDE_SAME) or empty/zero (AS_COL_HIDE_EMPTY) is left out; AS_COL_FLEX
+ * columns are cut in the middle to the width; nothing wraps. JSON and CSV: all columns but
+ * text-only ones; a share becomes key, key_low, key_high and, after all others, key_samples.
  * Strings given are copied.
  */
 #ifndef AS_VIEW_TABLE_H

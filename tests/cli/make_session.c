@@ -4,9 +4,10 @@
  *
  *	make-session story FILE		a Rust program on two threads, all well
  *	make-session trouble FILE	cut stacks, losses, nameless code, notes
- *	make-session hostile FILE	names that try to break out of terminals, SVG, CSV and
- *JSON make-session deep FILE		20,000 frames of recursion make-session empty FILE
- *no samples make-session big FILE N		N samples on many stacks
+ *	make-session hostile FILE	names that try to break out of terminals, SVG, CSV and JSON
+ *	make-session deep FILE		20,000 frames of recursion
+ *	make-session empty FILE		no samples
+ *	make-session big FILE N		N samples on many stacks
  */
 #include <stdio.h>
 #include <stdlib.h>

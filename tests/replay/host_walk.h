@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * The in-kernel walker (collect/bpf/walk.bpf.h) on the host: maps are plain memory, user memory
- *comes from a callback. One walker at a time.
+ * comes from a callback. One walker at a time.
  *
  *	struct host_walk *h = host_walk_new(read, ctx);
  *	host_walk_map(h, table, start, end, bias, module);	in ascending order of start

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Fixtures made while a test runs: a scratch directory that is removed at exit, shell commands
- *in it, and skipping with a reason where a tool is absent. Include after cmocka.h.
+ * in it, and skipping with a reason where a tool is absent. Include after cmocka.h.
  *
  *	fx_need("gcc");
  *	fx_write("t.c", "int main(void) { return 0; }");

@@ -2,11 +2,10 @@
 /*
  * Samples a set of processes and unwinds their stacks in the kernel.
  *
- *	on_sample	perf event of every CPU: drops what is not of a followed process, walks,
- *sends on_fork		a child of a followed process is followed, with its parent's mappings
+ *	on_sample	perf event of every CPU: drops what is not of a followed process, walks, sends
+ *	on_fork		a child of a followed process is followed, with its parent's mappings
  *	on_exec		the old mappings are worthless at once
- *	on_free		the process is gone for good (its last samples come after
- *sched_process_exit)
+ *	on_free		the process is gone for good (its last samples come after sched_process_exit)
  *
  * Two objects are built from this file: AS_WALK_LOOP (kernel 5.17: bpf_loop, bpf_find_vma,
  * bpf_task_pt_regs) and AS_WALK_TAIL (5.10: chains of tail calls, FRAMES_PER_CALL frames each).
@@ -14,8 +13,8 @@
  *
  * Concurrency: a CPU's struct as_walk and counts are touched by on_sample on that CPU only; the
  * kernel does not run a perf event's program while another one runs on that CPU. Mappings are
- *read without locks: a range of the pool is immutable from its publication until the tool has
- *seen all events up to its replacement.
+ * read without locks: a range of the pool is immutable from its publication until the tool has
+ * seen all events up to its replacement.
  */
 #include "vmtypes.bpf.h"
 #include <bpf/bpf_helpers.h>

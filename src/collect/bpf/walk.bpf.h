@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) AND Apache-2.0 */
 /*
  * One step of the in-kernel stack walk, x86-64: from the registers of a frame to those of its
- *caller by the module's unwind table (abi/unwind_table.h). The same text is compiled for BPF
- *and, with memory and maps emulated, for the host, where tests hold it against the user-space
- *unwinder.
+ * caller by the module's unwind table (abi/unwind_table.h). The same text is compiled for BPF
+ * and, with memory and maps emulated, for the host, where tests hold it against the user-space
+ * unwinder.
  *
  * Before including this file the includer declares
  *
  *	struct as_walk_chunk { uint32_t w[AS_BPF_CHUNK_WORDS]; };
  *	struct as_walk_pool { struct as_bpf_mapping m[AS_BPF_POOL_MAPPINGS]; };
- *	static … const struct as_walk_chunk *as_walk_chunk(uint32_t chunk);	NULL: no such
- *chunk static … const struct as_walk_pool *as_walk_pool(void); static … int as_walk_read(void
- **to, uint32_t n, uint64_t avma);		0: all n bytes were read static … int
- *as_walk_vma(struct as_walk *w, uint64_t avma); asks the kernel for a mapping the pool lacks:
- *0: w->vma holds it
+ *	static … const struct as_walk_chunk *as_walk_chunk(uint32_t chunk);
+ *		NULL: no such chunk
+ *	static … const struct as_walk_pool *as_walk_pool(void);
+ *	static … int as_walk_read(void *to, uint32_t n, uint64_t avma);
+ *		0: all n bytes were read
+ *	static … int as_walk_vma(struct as_walk *w, uint64_t avma);
+ *		asks the kernel for a mapping the pool lacks; 0: w->vma holds it
  *
  * Every index is masked to a power of two, so that neither the verifier nor damaged tables need
- *more checks: a wrong table yields a wrong frame, never a wrong access. Searches are free of
- *data dependent branches (as_walk_le), which keeps the verifier's paths few and the CPU's
- *guesses right.
+ * more checks: a wrong table yields a wrong frame, never a wrong access. Searches are free of
+ * data dependent branches (as_walk_le), which keeps the verifier's paths few and the CPU's
+ * guesses right.
  */
 #ifndef AS_COLLECT_BPF_WALK_BPF_H
 #define AS_COLLECT_BPF_WALK_BPF_H
