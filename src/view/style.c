@@ -85,6 +85,8 @@ void as_style_share(struct as_buf *out, const struct as_share *s)
 		as_buf_addf(out, "%.1f ≤%.1f", value, ceil(s->high * 1000 - 1e-9) / 10);
 	else if (half >= 0.05 && s->value + half > 1)
 		as_buf_addf(out, "%.1f ≥%.1f", value, floor(s->low * 1000 + 1e-9) / 10);
+	else if (s->value + half > 1) /* one-sided there: half would promise too much */
+		as_buf_addf(out, "%.1f ±%.1f", value, (s->value - s->low) * 100);
 	else
 		as_buf_addf(out, "%.1f ±%.*f", value, half < 0.0005 ? 2 : 1, half * 100);
 }

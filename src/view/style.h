@@ -25,8 +25,9 @@ void as_style_ink(const struct as_style *s, struct as_buf *out, enum as_ink ink)
 void as_style_cut(struct as_buf *out, const char *text, size_t width);
 /*
  * "23.1 ±0.8": value and half of the interval. "2.5 ≤8.6": value and upper end, where the interval
- * is wider than the value; "97.0 ≥80.1" likewise towards all. "≤ 0.4": nothing or nearly nothing
- * seen, and the upper end. "50.0": no interval, or one too small to matter.
+ * is wider than the value; "97.0 ≥80.1" likewise towards all, and "99.8 ±0.6" the distance to the
+ * lower end where the upper one is all. "≤ 0.4": nothing or nearly nothing seen, and the upper end.
+ * "50.0": no interval, or one too small to matter.
  */
 void as_style_share(struct as_buf *out, const struct as_share *s);
 /* Half the interval, 0..1; NaN where there is none. */
