@@ -447,35 +447,31 @@ void as_ring_jitter(struct as_ring *e, uint64_t now_ns)
 /* ---- copies of the right size ---- */
 
 /*
- * No copy serves this thread: its stack is larger than any, or the copies end early at a page that
- * was never touched, or on an alternate stack. It is continued from live memory anyhow.
+ * Most copies end early, where no larger one helps: such a thread is continued from live memory
+ * anyhow, and a small copy costs less.
  */
-static bool is_hopeless(const struct as_ring_thread *t, uint32_t current)
+static bool is_hopeless(const struct as_ring_thread *t)
 {
-	return t->keep_small || t->max_need > AS_RING_COPY_MAX ||
-	       (t->shorts * 2 > t->n && current >= t->max_need);
+	return t->keep_small || (t->n >= 16 && t->holes * 5 > t->n * 4);
 }
 
-/* The size that would have served thread t, from what its samples of this window needed. */
+/* The smallest size that serves 98 in 100 of the samples that any size serves. */
 static uint32_t wanted_copy(const struct as_ring *e, const struct as_ring_thread *t,
 			    uint32_t current)
 {
-	static const uint32_t sizes[] = {AS_RING_COPY_USUAL, 16384, 32768, AS_RING_COPY_MAX};
-	uint32_t want = AS_RING_COPY_USUAL;
+	uint32_t served = t->holes, i;
 
 	current = AS_MIN(current, e->copy_max);
+	if (is_hopeless(t))
+		return AS_MIN(AS_RING_COPY_USUAL, e->copy_max);
 	if (t->n < 16)
 		return current;
-	if (t->shorts && is_hopeless(t, current))
-		return AS_MIN(want, e->copy_max);
-	if (t->shorts * 20 < t->n && t->max_need > current / 4)
-		return current;
-	for (size_t i = 0; i < AS_ARRAY_LEN(sizes); i++) {
-		want = sizes[i];
-		if (want >= t->max_need + t->max_need / 8)
+	for (i = 0; i + 1 < AS_RING_COPY_SIZES; i++) {
+		served += t->by_size[i];
+		if ((t->n - served) * 50 <= t->n)
 			break;
 	}
-	return AS_MIN(want, e->copy_max);
+	return AS_MIN(as_ring_copy_sizes[i], e->copy_max);
 }
 
 static bool any_thread_unhappy(struct as_ring *e)
@@ -531,8 +527,7 @@ static int open_replacements(struct as_ring *e, struct tid_list *l)
 
 				if (t->copy_bytes)
 					want = t->copy_bytes;
-				t->keep_small |=
-					t->n >= 16 && t->shorts && is_hopeless(t, want);
+				t->keep_small = is_hopeless(t);
 				want = t->copy_bytes = wanted_copy(e, t, want);
 			}
 			r = open_thread_samplers(e, l->tids.v[done], want, false);
@@ -597,8 +592,10 @@ void as_ring_resize(struct as_ring *e, uint64_t now_ns)
 	if ((!smaller && !any_thread_unhappy(e)) || !affordable(e))
 		return;
 	replace_samplers(e);
-	as_vec_foreach (t, &e->threads)
-		t->n = t->shorts = t->max_need = 0;
+	as_vec_foreach (t, &e->threads) {
+		t->n = t->holes = 0;
+		memset(t->by_size, 0, sizeof t->by_size);
+	}
 	e->sweeps++;
 	e->sweep_after_ns = now_ns + (50000000ull << AS_MIN(e->sweeps, 10u));
 }

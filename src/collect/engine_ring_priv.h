@@ -14,6 +14,10 @@
 #define AS_RING_COPY_MAX                                                                       \
 	65520u /* a record's size is 16 bits; the rest of a sample needs room */
 
+#define AS_RING_COPY_SIZES 4
+static const uint32_t as_ring_copy_sizes[AS_RING_COPY_SIZES] = {AS_RING_COPY_USUAL, 16384,
+								32768, AS_RING_COPY_MAX};
+
 /* One sampling event: a thread (and what it clones later) on one CPU. */
 struct as_ring_sampler {
 	int fd;
@@ -39,9 +43,10 @@ struct as_ring_thread {
 	pid_t pid, tid;
 	uint64_t cpus_seen;  /* bit cpu % 64: had a sample there */
 	uint32_t copy_bytes; /* 0: as its creator's */
-	uint32_t n, shorts;  /* samples of this window; copies that were too short */
-	uint32_t max_need;   /* bytes of stack that a sample needed */
-	bool keep_small;     /* larger copies did not help */
+	/* Recent samples by the smallest copy that serves them (the last: or nearly), and those whose copy
+	 * ended early, at a page never touched or on an alternate stack. */
+	uint32_t n, by_size[AS_RING_COPY_SIZES], holes;
+	bool keep_small; /* larger copies did not help */
 	struct as_ring_memo memo;
 };
 

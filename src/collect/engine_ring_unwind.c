@@ -341,17 +341,36 @@ static bool heal(struct as_ring *e, struct walk *w)
 	return w->p && (!known || w->p->generation != before);
 }
 
+/* So that a window of any length follows what the thread does now. */
+static void halve_old(struct as_ring_thread *t)
+{
+	if (t->n < 2048)
+		return;
+	t->n = t->holes /= 2;
+	for (size_t i = 0; i < AS_RING_COPY_SIZES; i++)
+		t->n += t->by_size[i] /= 2;
+}
+
+/* Which copy would have served this sample. */
 static void note_need(struct as_ring_thread *t, const struct walk *w,
-		      const struct as_unwind_result *res, bool was_short)
+		      const struct as_unwind_result *res, bool was_short, bool repaired)
 {
 	uint64_t need = res->highest_addr > w->sp ? res->highest_addr - w->sp : 0;
+	bool elsewhere =
+		was_short && repaired && need < w->rec->nstack; /* left an alternate stack */
+	size_t i = 0;
 
+	halve_old(t);
 	t->n++;
-	t->shorts += was_short;
-	if (was_short && need < w->rec->nstack)
-		need = 2 * w->rec->nstack; /* on another stack, or not found out */
-	if (need < 16u << 20 && need > t->max_need)
-		t->max_need = (uint32_t)need;
+	if (elsewhere || (was_short && w->rec->nstack < w->rec->stack_asked)) {
+		t->holes++;
+		return;
+	}
+	if (was_short && !repaired) /* not found out: more than this */
+		need = w->rec->nstack + 1;
+	while (i + 1 < AS_RING_COPY_SIZES && as_ring_copy_sizes[i] < need)
+		i++;
+	t->by_size[i]++;
 }
 
 /* A rule that needs more than three registers: load the full CFI of every module on the way, so
@@ -409,7 +428,7 @@ static bool unwind_user(struct as_ring *e, struct as_ring_thread *t, struct walk
 	e->shorts += was_short;
 	if (was_short)
 		repaired = continue_live(w, t, res);
-	note_need(t, w, res, was_short);
+	note_need(t, w, res, was_short, repaired);
 	return repaired;
 }
 

@@ -20,7 +20,8 @@
 #include "symbol/kallsyms.h"
 #include "symbol/perfmap.h"
 
-#define MEMO_MAX 262144
+#define MEMO_MAX     262144
+#define BLOCK_FRAMES 64u
 
 struct as_recorder *as_recorder_new(struct as_session_writer *w, struct as_image *im)
 {
@@ -109,41 +110,41 @@ static uint32_t intern_node(struct as_recorder *r, uint32_t parent, uint32_t pla
 	return (uint32_t)*slot + 1;
 }
 
-static uint32_t build_stack(struct as_recorder *r, const struct as_raw_frame *frames, size_t n,
-			    uint32_t callers)
+static uint32_t add_frames(struct as_recorder *r, uint32_t node,
+			   const struct as_raw_frame *frames, size_t n)
 {
-	uint32_t node = callers;
-
 	for (size_t i = n; i-- > 0;)
 		node = intern_node(r, node, intern_place(r, &frames[i]));
 	return node;
 }
 
-static uint32_t intern_stack(struct as_recorder *r, const struct as_raw_frame *frames, size_t n,
-			     uint32_t callers)
+/* The node of frames on top of node, by one look-up when both were seen together before. */
+static uint32_t recall_frames(struct as_recorder *r, uint32_t node,
+			      const struct as_raw_frame *frames, size_t n)
 {
 	static_assert(sizeof(struct as_raw_frame) == 16, "hashed as bytes: no padding");
-	uint64_t key, *slot;
+	uint64_t key = (as_hash64(frames, n * sizeof *frames) ^ as_mix64(node)) >> 1;
 	bool fresh;
+	uint64_t *slot = as_map64_put(&r->stack_memo, key, &fresh);
 
-	if (n == 0)
-		return callers;
-	if (r->stack_memo.n >= MEMO_MAX)
-		as_map64_clear(&r->stack_memo);
-	key = (as_hash64(frames, n * sizeof *frames) ^ (callers ? as_mix64(callers) : 0)) >> 1;
-	slot = as_map64_put(&r->stack_memo, key, &fresh);
 	if (fresh)
-		*slot = build_stack(r, frames, n, callers);
+		*slot = add_frames(r, node, frames, n);
 	return (uint32_t)*slot;
 }
 
-void as_recorder_callers(struct as_recorder *r, const struct as_raw_frame *frames, size_t n,
-			 uint32_t *ret)
+/*
+ * Deep stacks that differ near the leaf share their outer part: it is recalled in blocks counted from
+ * the root, so that they cost a look-up per block.
+ */
+static uint32_t intern_stack(struct as_recorder *r, const struct as_raw_frame *frames, size_t n)
 {
 	uint32_t node = 0;
 
-	for (size_t i = n; i-- > 0;)
-		ret[i] = node = intern_node(r, node, intern_place(r, &frames[i]));
+	if (r->stack_memo.n >= MEMO_MAX)
+		as_map64_clear(&r->stack_memo);
+	for (; n > 2 * BLOCK_FRAMES; n -= BLOCK_FRAMES)
+		node = recall_frames(r, node, frames + n - BLOCK_FRAMES, BLOCK_FRAMES);
+	return n ? recall_frames(r, node, frames, n) : 0;
 }
 
 /* The leaf's place, to weigh modules; only its count is touched. */
