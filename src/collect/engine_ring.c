@@ -96,6 +96,7 @@ static void forget_thread(struct as_ring *e, pid_t tid)
 		return;
 	i = (uint32_t)*slot;
 	free(e->threads.v[i].memo.frames);
+	free(e->threads.v[i].memo.callers);
 	e->threads.v[i] = (struct as_ring_thread){0};
 	as_vec_push(&e->free_threads, i);
 	as_map64_del(&e->thread_by_tid, (uint32_t)tid);
@@ -289,8 +290,10 @@ static void ring_close(void *p)
 	if (!e)
 		return;
 	as_ring_close_events(e);
-	as_vec_foreach (t, &e->threads)
+	as_vec_foreach (t, &e->threads) {
 		free(t->memo.frames);
+		free(t->memo.callers);
+	}
 	as_vec_clear(&e->threads);
 	as_vec_clear(&e->free_threads);
 	as_vec_clear(&e->procs);

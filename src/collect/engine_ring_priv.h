@@ -32,9 +32,11 @@ struct as_ring_sampler {
 	uint64_t carry_ns; /* CPU time cut off by the change, owed to the next sample */
 };
 
-/* The outer part of a deep stack as read last, to be used again while it stands (x86-64). */
+/* The outer part of a deep stack as read last, to be used again while it stands (x86-64).
+ * callers[i] is the recorder's token for frames[i] and all it was called by. */
 struct as_ring_memo {
 	struct as_uframe *frames; /* ascending sp */
+	uint32_t *callers;
 	size_t n;
 	enum as_stack_end end;
 };

@@ -29,8 +29,9 @@ struct walk {
 	struct as_ring *e;
 	struct as_process *p;
 	const struct as_perf_rec *rec;
-	uint64_t sp; /* of the copy's first byte */
-	bool live;   /* may read beyond the copy */
+	uint64_t sp;      /* of the copy's first byte */
+	uint32_t callers; /* of the last frame, from the memo */
+	bool live;        /* may read beyond the copy */
 	int live_errno;
 	uint64_t window_avma;
 	size_t window_len;
@@ -210,33 +211,42 @@ static size_t memo_find(const struct as_ring_memo *m, const struct as_uframe *f)
 										       : m->n;
 }
 
+/* The last frame and what called it stand as they were read before: the recorder knows the rest. */
 static bool append_memo(struct walk *w, struct as_ring_memo *m, struct as_unwind_result *res)
 {
 	struct as_uframe *last = &w->e->uframes[res->nframes - 1];
-	size_t at = memo_find(m, last), rest;
+	size_t at = memo_find(m, last);
 
 	if (m->n - at < MEMO_FRAMES || !memo_stands(w, m->frames + at, m->n - at))
 		return false;
-	rest = AS_MIN(m->n - at - 1, w->e->max_frames - res->nframes);
-	memcpy(last + 1, m->frames + at + 1, rest * sizeof *last);
-	res->nframes += rest;
+	w->callers = m->callers[at + 1];
 	res->end = m->end;
 	return true;
 }
 
-static void keep_memo(struct as_ring_memo *m, const struct as_uframe *f, size_t n,
-		      enum as_stack_end end)
+static struct as_raw_frame raw_frame(const struct as_uframe *f)
 {
-	if (n < MEMO_FRAMES)
-		return;
+	return (struct as_raw_frame){
+		.addr = f->module == AS_NO_MODULE ? f->avma : f->svma,
+		.module = f->module,
+		.flags = (f->exact ? AS_FRAME_EXACT : 0u) | (f->signal ? AS_FRAME_SIGNAL : 0u),
+	};
+}
+
+static void keep_memo(struct walk *w, struct as_ring_memo *m, const struct as_uframe *f,
+		      size_t n)
+{
 	for (size_t i = 1; i < n; i++) {
 		if (f[i].sp <= f[i - 1].sp)
 			return; /* changes stacks on the way: not searchable */
 	}
 	m->frames = as_xreallocarray(m->frames, n, sizeof *m->frames);
+	m->callers = as_xreallocarray(m->callers, n, sizeof *m->callers);
 	memcpy(m->frames, f, n * sizeof *f);
+	for (size_t i = 0; i < n; i++)
+		w->e->raw[i] = raw_frame(&f[i]);
+	as_recorder_callers(w->e->env.recorder, w->e->raw, n, m->callers);
 	m->n = n;
-	m->end = end;
 }
 
 static void walk_on(struct walk *w, struct as_ring_memo *m, struct as_unwind_result *res)
@@ -253,7 +263,10 @@ static void walk_on(struct walk *w, struct as_ring_memo *m, struct as_unwind_res
 		if (m->n && append_memo(w, m, res))
 			return;
 	}
-	keep_memo(m, w->e->uframes + from, res->nframes - from, res->end);
+	if (res->end != AS_END_ROOT || res->nframes - from < 2 * MEMO_FRAMES)
+		return;
+	keep_memo(w, m, w->e->uframes + from, res->nframes - from);
+	m->end = res->end;
 }
 
 static bool continue_live(struct walk *w, struct as_ring_thread *t,
@@ -276,11 +289,13 @@ static bool continue_live(struct walk *w, struct as_ring_thread *t,
 	w->live = true;
 	walk_on(w, &t->memo, &more);
 	w->live = false;
-	if (more.end != AS_END_ROOT && more.end != AS_END_DEPTH)
+	if ((more.end != AS_END_ROOT && more.end != AS_END_DEPTH) ||
+	    !calls_are_real(w, w->e->uframes, res->nframes,
+			    AS_MIN(more.nframes, res->nframes + 4096))) {
+		w->callers = 0;
+		t->memo.n = 0;
 		return false;
-	if (!calls_are_real(w, w->e->uframes, res->nframes,
-			    AS_MIN(more.nframes, res->nframes + 4096)))
-		return false;
+	}
 	*res = more;
 	return true;
 }
@@ -313,12 +328,7 @@ static size_t add_user_frames(struct as_ring *e, size_t n, size_t nuser)
 	for (size_t i = 0; i < nuser && n < e->max_frames + 1024; i++) {
 		const struct as_uframe *f = &e->uframes[i];
 
-		e->raw[n++] = (struct as_raw_frame){
-			.addr = f->module == AS_NO_MODULE ? f->avma : f->svma,
-			.module = f->module,
-			.flags = (f->exact ? AS_FRAME_EXACT : 0u) |
-				 (f->signal ? AS_FRAME_SIGNAL : 0u),
-		};
+		e->raw[n++] = raw_frame(f);
 	}
 	return n;
 }
@@ -455,6 +465,7 @@ void as_ring_sample(struct as_ring *e, struct as_ring_thread *t, const struct as
 	if (rec->has_regs)
 		s.repaired = unwind_user(e, t, &w, &res);
 	s.end = res.end;
+	s.callers = w.callers;
 	s.nframes = add_kernel_frames(e, rec);
 	s.nframes = add_user_frames(e, s.nframes, res.nframes);
 	e->sampled++;

@@ -136,15 +136,25 @@ static uint32_t recall_frames(struct as_recorder *r, uint32_t node,
  * Deep stacks that differ near the leaf share their outer part: it is recalled in blocks counted from
  * the root, so that they cost a look-up per block.
  */
-static uint32_t intern_stack(struct as_recorder *r, const struct as_raw_frame *frames, size_t n)
+static uint32_t intern_stack(struct as_recorder *r, const struct as_raw_frame *frames, size_t n,
+			     uint32_t callers)
 {
-	uint32_t node = 0;
+	uint32_t node = callers;
 
 	if (r->stack_memo.n >= MEMO_MAX)
 		as_map64_clear(&r->stack_memo);
 	for (; n > 2 * BLOCK_FRAMES; n -= BLOCK_FRAMES)
 		node = recall_frames(r, node, frames + n - BLOCK_FRAMES, BLOCK_FRAMES);
-	return n ? recall_frames(r, node, frames, n) : 0;
+	return n ? recall_frames(r, node, frames, n) : node;
+}
+
+void as_recorder_callers(struct as_recorder *r, const struct as_raw_frame *frames, size_t n,
+			 uint32_t *ret)
+{
+	uint32_t node = 0;
+
+	for (size_t i = n; i-- > 0;)
+		ret[i] = node = intern_node(r, node, intern_place(r, &frames[i]));
 }
 
 /* The leaf's place, to weigh modules; only its count is touched. */
