@@ -93,8 +93,10 @@ struct as_bpf_config {
 	uint32_t max_frames;
 	uint8_t kernel_stacks, follow, weight_by_count, reserved;
 	uint64_t thread_size; /* of kernel stacks; used before 5.15 only */
+	uint32_t leader;      /* process whose CPU time is read from /proc */
+	uint32_t reserved2;
 };
-_Static_assert(sizeof(struct as_bpf_config) == 16, "layout is shared with BPF");
+_Static_assert(sizeof(struct as_bpf_config) == 24, "layout is shared with BPF");
 
 /* Per CPU counts, in a mapped array; written by that CPU only. taken = sent + lost + filtered.
  */
@@ -103,7 +105,8 @@ struct as_bpf_counts {
 	uint64_t last; /* time or event count of the last firing */
 	uint64_t find_vma, cache_hits, frames;
 	uint64_t ends[16]; /* by enum as_stack_end */
-	uint64_t reserved[8];
+	uint64_t ended_ns; /* CPU time of followed threads that are gone, but the leader's */
+	uint64_t reserved[7];
 };
 _Static_assert(sizeof(struct as_bpf_counts) == 256, "layout is shared with BPF");
 

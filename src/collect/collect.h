@@ -35,7 +35,9 @@ struct as_target {
 	int exec_err_fd;     /* carries errno when exec failed; CLOEXEC */
 	int pidfd;
 	uint64_t start_ns, end_ns;
-	char *program_path; /* resolved executable */
+	uint64_t own_cpu_ns;    /* user + system of the leader process alone, last read */
+	uint64_t cpu_before_ns; /* the same when it was attached to */
+	char *program_path;     /* resolved executable */
 };
 /* Forks a child that waits before exec. The child's descriptors, signal mask, dispositions and
  * process group are those assay was started with. AS_E_NOTFOUND / AS_E_ACCESS as execvp would. */
@@ -45,6 +47,8 @@ int as_target_release(struct as_target *t,
 		      struct as_error *err); /* lets it exec; fails as execve did */
 /* Reaps without blocking; true once it has ended (attached: the process is gone). */
 bool as_target_poll(struct as_target *t);
+/* User and system time of a process, 10 ms steps; also of one that nobody has waited for yet. */
+bool as_process_cpu(pid_t pid, uint64_t *ret_user_ns, uint64_t *ret_sys_ns);
 void as_target_clear(struct as_target *t);
 
 /* ---- options of a recording ---- */
@@ -151,6 +155,7 @@ struct as_engine_facts {
 	const char *event;       /* "cpu-clock", "cycles" */
 	uint64_t kernel_cost_ns; /* time in our BPF programs; 0 unknown */
 	uint64_t weight_unit;
+	uint64_t cpu_ns;    /* CPU time of everything followed, after stop; 0 unknown */
 	bool kernel_stacks; /* kernel mode is sampled and its part of stacks recorded */
 };
 extern const struct as_collector as_engine_kernel;

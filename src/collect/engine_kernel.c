@@ -216,7 +216,8 @@ static int open_parts(struct as_kernel *k, struct as_error *err)
 	struct as_kbpf_options b = {.kernel_stacks = o->kernel_stacks,
 				    .follow = !o->no_inherit,
 				    .weight_by_count = k->timers.cycles,
-				    .max_frames = o->max_depth};
+				    .max_frames = o->max_depth,
+				    .leader = k->env.target->pid};
 	int r = as_kbpf_open(&k->bpf, &b, err);
 	if (r < 0)
 		return r;
@@ -334,6 +335,28 @@ static int poll_fd(void *c)
 	return k->side.epoll_fd;
 }
 
+/* Of everything followed: the leader's own, threads that are gone, and processes that go on. */
+static uint64_t followed_cpu_ns(const struct as_kernel *k)
+{
+	const struct as_target *t = k->env.target;
+	uint64_t sum = 0, user, sys;
+
+	if (t->exited)
+		sum = t->own_cpu_ns;
+	else if (as_process_cpu(t->pid, &user, &sys) && user + sys > t->cpu_before_ns)
+		sum = user + sys - t->cpu_before_ns;
+	for (int i = 0; i < k->bpf.ncpus; i++)
+		sum += k->bpf.counts[i].ended_ns;
+	for (size_t i = 0; i < k->maps.procs.cap; i++) {
+		const struct as_map64_slot *s = &k->maps.procs.slot[i];
+
+		if (s->val && (pid_t)s->key != t->pid &&
+		    as_process_cpu((pid_t)s->key, &user, &sys))
+			sum += user + sys;
+	}
+	return sum;
+}
+
 static int stop(void *c, struct as_error *err)
 {
 	struct as_kernel *k = c;
@@ -342,6 +365,7 @@ static int stop(void *c, struct as_error *err)
 	as_ktimers_stop(&k->timers);
 	int r = drain(k, NULL, err);
 	tick(k, true);
+	k->cpu_ns = followed_cpu_ns(k);
 	return r < 0 ? r : AS_OK;
 }
 
@@ -352,6 +376,7 @@ void as_engine_kernel_facts(void *c, struct as_engine_facts *ret)
 	*ret = (struct as_engine_facts){.event = k->timers.cycles ? "cycles" : "cpu-clock",
 					.kernel_cost_ns = as_kbpf_run_time_ns(&k->bpf),
 					.kernel_stacks = k->options.kernel_stacks,
+					.cpu_ns = k->cpu_ns,
 					.weight_unit = k->timers.cycles};
 }
 

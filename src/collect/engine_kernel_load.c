@@ -39,6 +39,9 @@ static int keep_message(enum libbpf_print_level level, const char *fmt, va_list 
 static int bpf_error(struct as_error *err, int e, const char *what)
 {
 	e = e < 0 ? -e : e;
+	if (e == EMFILE)
+		return as_fail(err, AS_E_LIMIT, e, "%s: %s\nulimit -n 65536", what,
+			       strerror(e));
 	return as_fail(err, e == EPERM || e == EACCES ? AS_E_ACCESS : AS_E_UNSUPPORTED, e,
 		       "%s: %s%s%s", what, strerror(e), last_message[0] ? ": " : "",
 		       last_message);
@@ -69,6 +72,7 @@ static bool set_config(struct as_kbpf *b, const struct as_kbpf_options *o)
 	c->kernel_stacks = o->kernel_stacks;
 	c->follow = o->follow;
 	c->weight_by_count = o->weight_by_count;
+	c->leader = (uint32_t)o->leader;
 	return true;
 }
 
@@ -138,7 +142,8 @@ int as_kbpf_open(struct as_kbpf *b, const struct as_kbpf_options *o, struct as_e
 	memset(b, 0, sizeof(*b));
 	b->stats_fd = -1;
 	last_message[0] = '\0';
-	libbpf_print_fn_t before = libbpf_set_print(keep_message);
+	(void)libbpf_set_print(
+		keep_message); /* for good: what it says later is no news for users */
 	b->ncpus = libbpf_num_possible_cpus();
 	b->tail = !has_loop();
 	int r = b->ncpus < 1 ? bpf_error(err, -b->ncpus, "cannot count the CPUs")
@@ -148,7 +153,6 @@ int as_kbpf_open(struct as_kbpf *b, const struct as_kbpf_options *o, struct as_e
 		b->tail = true;
 		r = load_build(b, o, NULL) < 0 ? r : AS_OK;
 	}
-	(void)libbpf_set_print(before);
 	if (r < 0)
 		return r;
 	b->fd_chunks = map_fd(b, "chunks");

@@ -38,6 +38,7 @@ struct as_kbpf {
 struct as_kbpf_options {
 	bool kernel_stacks, follow, weight_by_count;
 	uint32_t max_frames;
+	pid_t leader;
 };
 int as_kbpf_open(struct as_kbpf *b, const struct as_kbpf_options *o, struct as_error *err);
 int as_kbpf_attach(struct as_kbpf *b, struct as_error *err); /* fork, exec, free */
@@ -242,6 +243,7 @@ struct as_kernel {
 	uint64_t tick_ns, now_ns;
 	pid_t forking; /* its image is being copied: no change to publish */
 	uint64_t samples, ends[AS_END_COUNT_], repaired;
+	uint64_t cpu_ns; /* of everything followed; set by stop */
 	bool stopped;
 };
 /* libbpf's callback: one record of the ring buffer. */

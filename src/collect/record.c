@@ -125,36 +125,16 @@ static void write_facts(struct recording *r)
 
 /* ---- CPU time of a target that is not (yet) reaped ---- */
 
-/* Fields 14 and 15 of /proc/PID/stat, after the name that may hold anything. */
-static bool read_cpu_time(pid_t pid, uint64_t *ret_user_ns, uint64_t *ret_sys_ns)
-{
-	AS_CLEANUP(as_buf_clear) struct as_buf b = {0};
-	uint64_t tick = 1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK);
-	unsigned long long user, sys;
-	const char *p;
-	char path[64];
-
-	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	if (as_read_file(path, 8192, &b, NULL) < 0)
-		return false;
-	p = strrchr(as_buf_str(&b), ')');
-	if (!p || sscanf(p + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user,
-			 &sys) != 2)
-		return false;
-	*ret_user_ns = user * tick;
-	*ret_sys_ns = sys * tick;
-	return true;
-}
-
 static void follow_cpu_time(struct recording *r, uint64_t now)
 {
 	uint64_t user, sys;
 
-	if (now < r->cpu_read_ns + 250000000ull || !read_cpu_time(r->target.pid, &user, &sys))
+	if (now < r->cpu_read_ns + 250000000ull || !as_process_cpu(r->target.pid, &user, &sys))
 		return;
 	r->cpu_read_ns = now;
 	r->user_ns = user - r->user0_ns;
 	r->sys_ns = sys - r->sys0_ns;
+	r->target.own_cpu_ns = r->user_ns + r->sys_ns;
 }
 
 static uint64_t timeval_ns(struct timeval t)
@@ -174,6 +154,7 @@ static void write_summary(struct recording *r)
 		.recorder_cpu_ns = as_self_cpu_ns() - r->cpu_before_ns,
 		.samples = as_recorder_samples(r->rec),
 		.kernel_cost_ns = r->facts.kernel_cost_ns,
+		.cpu_ns = r->facts.cpu_ns,
 	};
 
 	if (!t->attached && t->exited) {
@@ -383,7 +364,8 @@ static int start(struct recording *r, struct as_error *err)
 	r->start_ns = r->tick_ns = as_now_ns();
 	write_facts(r);
 	if (r->target.attached)
-		read_cpu_time(r->target.pid, &r->user0_ns, &r->sys0_ns);
+		as_process_cpu(r->target.pid, &r->user0_ns, &r->sys0_ns);
+	r->target.cpu_before_ns = r->user0_ns + r->sys0_ns;
 	r->cpu_before_ns = as_self_cpu_ns(); /* what runs beside the target counts */
 	status = r->engine->start(r->ctx, err);
 	if (status < 0)

@@ -367,6 +367,38 @@ int as_target_attach(pid_t pid, struct as_target *ret, struct as_error *err)
 	return 0;
 }
 
+/* Fields 14 and 15 of /proc/PID/stat, after the name that may hold anything. */
+bool as_process_cpu(pid_t pid, uint64_t *ret_user_ns, uint64_t *ret_sys_ns)
+{
+	AS_CLEANUP(as_buf_clear) struct as_buf b = {0};
+	uint64_t tick = 1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK);
+	unsigned long long user, sys;
+	const char *p;
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	if (as_read_file(path, 8192, &b, NULL) < 0)
+		return false;
+	p = strrchr(as_buf_str(&b), ')');
+	if (!p || sscanf(p + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user,
+			 &sys) != 2)
+		return false;
+	*ret_user_ns = user * tick;
+	*ret_sys_ns = sys * tick;
+	return true;
+}
+
+/* A child that has ended still has its account until it is waited for. */
+static void read_own_account(struct as_target *t)
+{
+	siginfo_t info = {0};
+	uint64_t user, sys;
+
+	if (!waitid(P_PID, (id_t)t->pid, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid &&
+	    as_process_cpu(t->pid, &user, &sys))
+		t->own_cpu_ns = user + sys;
+}
+
 bool as_target_poll(struct as_target *t)
 {
 	if (t->exited)
@@ -379,6 +411,7 @@ bool as_target_poll(struct as_target *t)
 		else
 			t->exited = kill(t->pid, 0) && errno == ESRCH;
 	} else {
+		read_own_account(t);
 		pid_t r = wait4(t->pid, &t->wait_status, WNOHANG, &t->usage);
 
 		/* ECHILD: reaped by somebody else in this process; nothing more to learn */

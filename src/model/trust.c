@@ -105,7 +105,9 @@ void as_model_trust(const struct as_model *m, struct as_trust *ret)
 	count_frames(m, &t);
 	count_losses(m, &t);
 	if (m->has_summary) {
-		t.cpu_s = seconds(m->summary.user_ns + m->summary.sys_ns);
+		uint64_t waited_ns = m->summary.user_ns + m->summary.sys_ns;
+		/* processes that nobody waited for (daemons, a browser's) are in the first only */
+		t.cpu_s = seconds(AS_MAX(m->summary.cpu_ns, waited_ns));
 		t.recorder_cpu_s = seconds(m->summary.recorder_cpu_ns);
 		t.kernel_cost_s = seconds(m->summary.kernel_cost_ns);
 		/* An event without the kernel's part explains user time only. */

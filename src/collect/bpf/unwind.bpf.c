@@ -280,8 +280,14 @@ int BPF_PROG(on_exec, struct task_struct *task)
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(on_free, struct task_struct *task)
 {
-	uint32_t tgid = task->tgid;
+	uint32_t tgid = task->tgid, cpu = bpf_get_smp_processor_id();
 
+	/* The scheduler's own account, exact once a thread is off its CPU for good. */
+	if (tgid != cfg.leader && bpf_map_lookup_elem(&processes, &tgid)) {
+		struct as_bpf_counts *k = bpf_map_lookup_elem(&counts, &cpu);
+		if (k)
+			k->ended_ns += task->se.sum_exec_runtime;
+	}
 	if ((uint32_t)task->pid == tgid) {
 		bpf_map_delete_elem(&processes, &tgid);
 		bpf_map_delete_elem(&fresh, &tgid);

@@ -70,7 +70,11 @@ struct vm_area_struct {
 	unsigned long vm_start, vm_end, vm_pgoff;
 	struct file *vm_file;
 };
+struct sched_entity {
+	unsigned long long sum_exec_runtime;
+};
 struct task_struct {
+	struct sched_entity se;
 	int pid, tgid;
 	unsigned int flags;
 	void *stack;
