@@ -125,6 +125,8 @@ static bool run(struct sink *s, const char *name, bool rust)
 
 	if (n > MAX_LINKAGE || (!rust && n > MAX_CXX_DEEP))
 		return false;
+	if (name[0] == '_' && name[1] == 'R' && !as_rust_v0_is_bounded(name, n))
+		return false;
 	if (setjmp(s->full)) {
 		s->out->len = s->start;
 		return false;

@@ -13,4 +13,7 @@
  */
 size_t as_linkage_stem(const char *linkage, bool *ret_cold);
 
+/* name begins with _R: whether it nests at most 1,000 deep, back references followed. */
+bool as_rust_v0_is_bounded(const char *name, size_t n);
+
 #endif

@@ -151,6 +151,11 @@ static void nesting_without_end_is_survived(void **st)
 		{"_ZN", "17h0123456789abcdef", "E"},
 		{"_Z1fIJ", "Jii", "E"},
 		{"_RINvC1a1f", "INtC1a1b", "E"},
+		{"_RMC1a", "RB3_", ""}, /* points at what holds it */
+		{"_RMC1aT", "B3_", "E"},
+		{"_RMC1aF", "KC", "uEu"},
+		{"_RMC1aD", "NtC1a1bp1cD", "EL_"},
+		{"_RMC1a", "A", "uj1_"},
 	};
 	static const size_t times[] = {10, 300, 1000, 1400, 4000, 60000};
 
