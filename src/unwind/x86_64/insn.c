@@ -373,6 +373,8 @@ bool as_x86_decode(const uint8_t *code, size_t n, struct as_x86_insn *ret)
 	if (d.bad)
 		return false;
 	*ret = (struct as_x86_insn){.len = (uint8_t)(d.p - code)};
+	ret->frame_access = d.has_modrm && (d.mod == 1 || d.mod == 2) && d.rm == 5 &&
+			    !(d.rex & 1) && d.disp < 0;
 	classify(&d, ret);
 	return true;
 }

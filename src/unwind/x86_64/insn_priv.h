@@ -33,12 +33,20 @@ struct as_x86_insn {
 	uint8_t len;
 	uint8_t kind; /* enum as_x86_kind */
 	int8_t reg;
+	bool frame_access; /* memory below rbp, in a frame that rbp points to */
 	int32_t value;
 };
 
 bool as_x86_decode(const uint8_t *code, size_t n, struct as_x86_insn *ret);
 
+/* Rows for code without CFI: [svma, svma + n). */
 struct as_ut_builder;
+/* Reads every instruction (scan.c). starts_function: svma is known to be a function's start. */
+void as_x86_scan_exact(struct as_ut_builder *b, uint64_t svma, const uint8_t *code, size_t n,
+		       bool starts_function);
+/* Large code that keeps frame pointers, by its prologues (frames.c); false: it is no such code. */
+bool as_x86_scan_frames(struct as_ut_builder *b, uint64_t svma, const uint8_t *code, size_t n);
+/* What fits the code. */
 void as_x86_scan(struct as_ut_builder *b, uint64_t svma, const uint8_t *code, size_t n);
 
 #endif

@@ -49,6 +49,7 @@ struct sweep {
 	struct as_map64 targets; /* offset -> packed state; only offsets in jumped */
 	AS_VEC(struct item) items;
 	uint8_t *called, *jumped; /* a bit for each offset that is called, jumped to */
+	bool starts_function;     /* the first byte does */
 	bool emits;
 };
 
@@ -254,6 +255,7 @@ struct place {
 	enum reached from; /* the instruction before */
 	bool padded;
 	struct state s, body; /* body: amid the function, its frame complete */
+	size_t start;         /* offset + 1 of a function whose start was assumed; 0: none */
 };
 
 /* The state at an instruction, before it runs. */
@@ -267,10 +269,12 @@ static void arrive(const struct sweep *w, size_t at, struct place *p)
 		start = start && p->padded && (p->from == NOWHERE || (w->svma + at) % 16 == 0);
 	if (marked(w->called, at)) {
 		p->s = p->body = entry_state;
+		p->start = 0;
 	} else if (v && (p->from != FALLS_THROUGH || p->s.guess)) {
 		p->s = unpack(*v);
 	} else if (start) {
 		p->s = p->body = entry_state;
+		p->start = at + 1;
 	} else if (p->from == NOWHERE) {
 		p->s = p->body;
 		p->s.guess = true;
@@ -296,11 +300,26 @@ static bool sweep_special(struct sweep *w, const struct item *item, struct place
 	return true;
 }
 
+/*
+ * A function that uses the frame rbp points to before it has one is none: it is a piece of one with
+ * a frame pointer (cold blocks put elsewhere). The second sweep takes it as that.
+ */
+static void disprove_start(struct sweep *w, struct place *p)
+{
+	static const struct state framed = {.depth = -1, .fp_off = -16, .fp_cfa = 16};
+	bool is_new;
+	uint64_t *v = as_map64_put(&w->targets, p->start - 1, &is_new);
+	*v = pack(&framed);
+	mark(w->jumped, p->start - 1);
+	p->start = 0;
+	p->s = p->body = framed;
+}
+
 static void sweep(struct sweep *w)
 {
-	/* the first function may be a piece of one that was split */
 	struct place p = {.s = entry_state, .body = entry_state, .from = AFTER_CALL};
-	p.s.guess = true;
+	/* else it may be a piece of a function that was split */
+	p.s.guess = !w->starts_function;
 	as_vec_foreach (item, &w->items) {
 		const struct as_x86_insn *i = &item->insn;
 		size_t at = item->at;
@@ -312,9 +331,13 @@ static void sweep(struct sweep *w)
 			continue;
 		}
 		arrive(w, at, &p);
+		if (i->frame_access && p.start && !p.s.fp_off)
+			disprove_start(w, &p);
 		emit(w, at, &p.s);
 		remember_target(w, at + item->len, i, &p.s);
 		step(&p.s, i);
+		if (p.s.fp_off)
+			p.start = 0;
 		/* a frame is complete where its function first branches or calls */
 		if (i->kind == AS_X86_JCC || i->kind == AS_X86_CALL ||
 		    i->kind == AS_X86_JMP_INDIRECT)
@@ -326,9 +349,11 @@ static void sweep(struct sweep *w)
 	}
 }
 
-static void scan_piece(struct as_ut_builder *b, uint64_t svma, const uint8_t *code, size_t n)
+static void scan_piece(struct as_ut_builder *b, uint64_t svma, const uint8_t *code, size_t n,
+		       bool starts_function)
 {
 	struct sweep w = {.b = b, .svma = svma, .code = code, .n = n};
+	w.starts_function = starts_function;
 	w.called = as_xcalloc(n / 8 + 1, 1);
 	w.jumped = as_xcalloc(n / 8 + 1, 1);
 	collect(&w);
@@ -341,9 +366,16 @@ static void scan_piece(struct as_ut_builder *b, uint64_t svma, const uint8_t *co
 	free(w.jumped);
 }
 
-void as_x86_scan(struct as_ut_builder *b, uint64_t svma, const uint8_t *code, size_t n)
+void as_x86_scan_exact(struct as_ut_builder *b, uint64_t svma, const uint8_t *code, size_t n,
+		       bool starts_function)
 {
 	for (size_t at = 0; at < n; at += PIECE_BYTES)
-		scan_piece(b, svma + at, code + at,
-			   n - at < PIECE_BYTES ? n - at : PIECE_BYTES);
+		scan_piece(b, svma + at, code + at, n - at < PIECE_BYTES ? n - at : PIECE_BYTES,
+			   starts_function && !at);
+}
+
+void as_x86_scan(struct as_ut_builder *b, uint64_t svma, const uint8_t *code, size_t n)
+{
+	if (!as_x86_scan_frames(b, svma, code, n))
+		as_x86_scan_exact(b, svma, code, n, false);
 }
