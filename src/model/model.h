@@ -133,7 +133,7 @@ struct as_trust {
 	double explained_cpu; /* sum of weights / CPU time; NaN when not comparable */
 	double cpu_s, duration_s, recorder_cpu_s; /* NaN when unknown */
 	double kernel_cost_s;
-	bool interrupted; /* the file has no summary: recorder died */
+	bool interrupted; /* no summary or no end: the recorder died, or the file was cut */
 };
 void as_model_trust(const struct as_model *m, struct as_trust *ret);
 

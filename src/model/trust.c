@@ -95,7 +95,7 @@ void as_model_trust(const struct as_model *m, struct as_trust *ret)
 		.explained_cpu = NAN,
 		.effective_rate_hz = NAN,
 		.duration_s = duration(m),
-		.interrupted = !m->has_summary,
+		.interrupted = !m->has_summary || !m->health.complete,
 	};
 	bool in_kernel = (m->recording.flags & 2) != 0;
 	bool in_time = m->recording.weight_unit == 0;

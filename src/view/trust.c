@@ -278,12 +278,12 @@ static void broken_file(struct block *b)
 			"%" PRIu64 " of %" PRIu64
 			" parts of the file are damaged and were left out",
 			h->bad_chunks, h->chunks + h->bad_chunks);
-	if (b->t.interrupted)
+	if (!b->m->has_summary)
 		trouble(b, "the recorder did not end properly: the last second may be missing, "
 			   "and so "
 			   "are names that were to be found at the end");
-	else if (h->truncated)
-		trouble(b, "the file ends early: what follows is missing");
+	else if (!h->complete)
+		trouble(b, "the file ends early: names, or some of them, are missing");
 }
 
 #define NOT_OBSERVABLE_S 0.05
