@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/sys.h"
 
 enum { GAP = 3, INDENT = 3, FLEX_MIN = 12 };
@@ -362,9 +363,22 @@ void as_table_print(const struct as_table *t, const struct as_style *style, stru
 
 /* ---- data ---- */
 
+/* Control characters but newline, and what is no UTF-8, are shown as on a terminal: people look at CSV there. */
 static void csv_text(struct as_buf *out, const char *s)
 {
-	if (s[strcspn(s, ",\"\r\n")] == 0) {
+	AS_CLEANUP(as_buf_clear) struct as_buf b = {0};
+
+	for (;; s++) {
+		size_t n = strcspn(s, "\n");
+
+		as_fmt_quoted(&b, s, n);
+		s += n;
+		if (!*s)
+			break;
+		as_buf_addc(&b, '\n');
+	}
+	s = as_buf_str(&b);
+	if (s[strcspn(s, ",\"\n")] == 0) {
 		as_buf_adds(out, s);
 		return;
 	}
