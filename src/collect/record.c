@@ -193,6 +193,16 @@ static const struct as_collector *pick_engine(const struct as_recording_request 
 	return NULL;
 }
 
+/* An engine that fails for want of something is a note with its remedy; the next one is tried. */
+static void passed_over(struct recording *r, const struct as_error *err)
+{
+	const char *msg = err ? err->msg : "", *remedy = strchr(msg, '\n');
+
+	as_recorder_note(r->rec, 1, "", remedy ? remedy + 1 : "",
+			 "engine '%s' could not start: %.*s", r->engine->name,
+			 (int)strcspn(msg, "\n"), msg);
+}
+
 static int open_engine(struct recording *r, struct as_error *err)
 {
 	struct as_engine_env env = {&r->target, r->im, r->rec, &r->q->options};
@@ -203,8 +213,7 @@ static int open_engine(struct recording *r, struct as_error *err)
 		status = r->engine->open(&env, &r->ctx, err);
 		if (status >= 0)
 			break;
-		as_recorder_note(r->rec, 1, "", "", "engine '%s' could not start: %s",
-				 r->engine->name, err ? err->msg : "");
+		passed_over(r, err);
 	}
 	if (!r->engine)
 		return status < 0 ? status : no_engine(r->q, &probe, err);
