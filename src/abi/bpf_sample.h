@@ -19,9 +19,8 @@
 
 #include <stdint.h>
 
-#define AS_BPF_MAX_USER                                                                        \
-	512 /* frames walked in the kernel; the rest is read by the recorder                   \
-	     */
+/* frames walked in the kernel; the rest is read by the recorder */
+#define AS_BPF_MAX_USER    512
 #define AS_BPF_MAX_KERNEL  127
 #define AS_BPF_NREGS       17
 #define AS_BPF_STATE_WORDS (AS_BPF_NREGS + 3)
@@ -98,8 +97,7 @@ struct as_bpf_config {
 };
 _Static_assert(sizeof(struct as_bpf_config) == 24, "layout is shared with BPF");
 
-/* Per CPU counts, in a mapped array; written by that CPU only. taken = sent + lost + filtered.
- */
+/* Per CPU counts, in a mapped array; written by that CPU only. taken = sent + lost + filtered. */
 struct as_bpf_counts {
 	uint64_t taken, sent, lost, filtered;
 	uint64_t last; /* time or event count of the last firing */
@@ -129,8 +127,7 @@ struct as_bpf_file {
 };
 _Static_assert(sizeof(struct as_bpf_piece) == 32, "layout is shared with BPF");
 
-/* A rule remembered per CPU: key is the look-up address, valid for one generation of a process.
- */
+/* A rule remembered per CPU: key is the look-up address, valid for one generation of a process. */
 #define AS_BPF_CACHE 2048
 struct as_bpf_rule {
 	uint64_t key;

@@ -47,10 +47,10 @@ enum as_ut_cfa {
 	AS_UT_CFA_SIGNAL = 6, /* signal trampoline: all registers from the ucontext at sp */
 	AS_UT_CFA_END = 7,    /* the thread's first frame: the stack is complete */
 	AS_UT_CFA_EXPR = 8,   /* needs the full CFI of the module (general evaluator) */
-	AS_UT_CFA_RAREG =
-		9, /* leaf only: return address in register (u16)fp offset, CFA = sp + w1 */
-	AS_UT_CFA_REG =
-		10, /* CFA = register (w0 >> 24) + w1; right where that register is known (leaf) */
+	/* leaf only: return address in register (u16)fp offset, CFA = sp + w1 */
+	AS_UT_CFA_RAREG = 9,
+	/* CFA = register (w0 >> 24) + w1; right where that register is known (leaf) */
+	AS_UT_CFA_REG = 10,
 };
 
 enum as_ut_fp {

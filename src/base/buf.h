@@ -65,8 +65,8 @@ static inline uint64_t as_get_le64(const void *p)
 {
 	return (uint64_t)as_get_le32(p) | (uint64_t)as_get_le32((const uint8_t *)p + 4) << 32;
 }
-uint32_t as_crc32c(uint32_t crc, const void *p,
-		   size_t n);                /* start with 0; SSE4.2 where present */
+/* crc: 0 to start with. SSE4.2 where present. */
+uint32_t as_crc32c(uint32_t crc, const void *p, size_t n);
 uint64_t as_hash64(const void *p, size_t n); /* fast, not cryptographic, stable across runs */
 
 #endif

@@ -17,11 +17,10 @@
  * removed, least recently used first. */
 bool as_cache_put(const char *dir, const char *kind, const char *name, const void *p, size_t n,
 		  uint64_t max_bytes);
-/* Maps a file read-only; marks it used. NULL when absent or empty. Unmap with as_cache_unmap.
- */
+/* Maps a file read-only; marks it used. NULL when absent or empty. Unmap with as_cache_unmap. */
 void *as_cache_map(const char *dir, const char *kind, const char *name, size_t *ret_n);
 void as_cache_unmap(void *p, size_t n);
-void as_cache_remove(const char *dir, const char *kind,
-		     const char *name); /* a file found damaged */
+/* For a file found damaged. */
+void as_cache_remove(const char *dir, const char *kind, const char *name);
 
 #endif

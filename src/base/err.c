@@ -65,8 +65,7 @@ int as_wrap(struct as_error *err, const char *fmt, ...)
 	format_into(context, sizeof context, fmt, ap);
 	va_end(ap);
 
-	/* The cause is worth more than the context: the context is cut first, to half the room.
-	 */
+	/* The cause is worth more than the context: the context is cut first, to half the room. */
 	size_t cause_len = strlen(err->msg), context_len = strlen(context);
 	size_t room = sizeof err->msg - 1;
 

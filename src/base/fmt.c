@@ -273,8 +273,7 @@ size_t as_text_width(const char *s, size_t n)
 			i++;
 			continue;
 		}
-		/* In the C locale wcwidth knows only ASCII and says -1 for the rest: count 1.
-		 */
+		/* In the C locale wcwidth knows only ASCII and says -1 for the rest: count 1. */
 		int w = code < 0x80 ? (code >= 0x20 && code < 0x7f) : wcwidth((wchar_t)code);
 
 		width += w < 0 ? 1 : (size_t)w;

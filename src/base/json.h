@@ -27,8 +27,8 @@ void as_json_str(struct as_json *j, const char *key, const char *s);
 void as_json_strn(struct as_json *j, const char *key, const char *s, size_t n);
 void as_json_u64(struct as_json *j, const char *key, uint64_t v);
 void as_json_i64(struct as_json *j, const char *key, int64_t v);
-void as_json_num(struct as_json *j, const char *key, double v,
-		 int digits); /* %.*g with digits significant */
+/* %.*g with `digits` significant digits */
+void as_json_num(struct as_json *j, const char *key, double v, int digits);
 void as_json_bool(struct as_json *j, const char *key, bool v);
 void as_json_null(struct as_json *j, const char *key);
 

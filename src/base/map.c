@@ -14,8 +14,7 @@ static size_t home(const struct as_map64 *m, uint64_t key)
 	return as_mix64(key) & (m->cap - 1);
 }
 
-/* The slot that holds key, or the empty one where it would go. cap > 0 and one slot is empty.
- */
+/* The slot that holds key, or the empty one where it would go. cap > 0 and one slot is empty. */
 static struct as_map64_slot *probe(const struct as_map64 *m, uint64_t key)
 {
 	size_t i = home(m, key);

@@ -19,10 +19,10 @@ struct as_map64 {
 	struct as_map64_slot *slot;
 	size_t n, cap; /* cap is 0 or a power of two */
 };
-uint64_t *as_map64_get(const struct as_map64 *m,
-		       uint64_t key); /* NULL when absent; valid until the next put or del */
-uint64_t *as_map64_put(struct as_map64 *m, uint64_t key,
-		       bool *ret_new); /* slot for key, 0 when new; ret_new may be NULL */
+/* NULL when absent; valid until the next put or del */
+uint64_t *as_map64_get(const struct as_map64 *m, uint64_t key);
+/* slot for key, 0 when new; ret_new may be NULL */
+uint64_t *as_map64_put(struct as_map64 *m, uint64_t key, bool *ret_new);
 bool as_map64_del(struct as_map64 *m, uint64_t key);
 void as_map64_clear(struct as_map64 *m);
 static inline uint64_t as_mix64(uint64_t x)

@@ -140,8 +140,7 @@ void *as_arena_alloc(struct as_arena *a, size_t n)
 
 	want = AS_MAX(want, ARENA_BLOCK_MIN);
 	if (n > want / 4) {
-		/* A large piece gets its own block behind the head, which keeps its free tail.
-		 */
+		/* A large piece gets its own block behind the head, which keeps its free tail. */
 		struct as_arena_block *own = arena_block_new(n);
 
 		own->used = n;

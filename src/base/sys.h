@@ -19,10 +19,9 @@ uint64_t as_realtime_ns(void); /* CLOCK_REALTIME */
 uint64_t as_self_cpu_ns(void); /* user + system of this process, all threads */
 
 int as_write_all(int fd, const void *p, size_t n, struct as_error *err);
-int as_pread_all(int fd, void *p, size_t n,
-		 uint64_t off); /* 0, or -errno; -ENODATA when short */
-/* Whole file, also of unknown size (/proc); at most max bytes, else AS_E_LIMIT. Appends to out.
- */
+/* 0, or -errno; -ENODATA when short */
+int as_pread_all(int fd, void *p, size_t n, uint64_t off);
+/* Whole file, also of unknown size (/proc); at most max bytes, else AS_E_LIMIT. Appends to out. */
 int as_read_file(const char *path, size_t max, struct as_buf *out, struct as_error *err);
 int as_read_fd(int fd, size_t max, struct as_buf *out, struct as_error *err);
 /* Writes path + ".tmp.PID", fsyncs, renames. */
@@ -34,8 +33,8 @@ char *as_cache_dir(void);
 
 bool as_parse_u64(const char *s, uint64_t *ret);  /* whole string, decimal or 0x */
 bool as_parse_double(const char *s, double *ret); /* whole string, finite */
-bool as_parse_duration_ns(
-	const char *s, uint64_t *ret); /* 10, 10s, 1.5m, 200ms, 3us, 4ns, 2h; bare number = s */
+/* 10, 10s, 1.5m, 200ms, 3us, 4ns, 2h; bare number = s */
+bool as_parse_duration_ns(const char *s, uint64_t *ret);
 bool as_parse_size(const char *s, uint64_t *ret); /* 64, 8K, 8KiB, 2M, 1G: powers of 1024 */
 
 /* Human forms (product.md: SI time, KiB/MiB); they append. */

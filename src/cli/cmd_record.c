@@ -78,8 +78,7 @@ static const struct as_option record_options[] = {
 	 .def = "auto",
 	 .group = "How",
 	 .help = "kernel: stacks unwound in the kernel, of any size (root); ring: from copies "
-		 "of "
-		 "the stack; auto: the best that can run here"},
+		 "of the stack; auto: the best that can run here"},
 	{.name = "dump-size",
 	 .type = AS_OPT_SIZE,
 	 .at = offsetof(struct record_args, dump_size),
@@ -188,8 +187,8 @@ static char *default_output(const struct as_cmd_ctx *ctx, int64_t pid)
 		AS_CLEANUP(as_free_autop)
 		char *comm = as_xasprintf("/proc/%lld/comm", (long long)pid);
 
-		(void)as_read_file(comm, 64, &name,
-				   NULL); /* a process that is gone fails later, by name */
+		/* a process that is gone fails later, by name */
+		(void)as_read_file(comm, 64, &name, NULL);
 		if (name.len && name.p[name.len - 1] == '\n')
 			name.p[--name.len] = 0;
 		for (size_t i = 0; i < name.len; i++) {
@@ -247,8 +246,8 @@ static void print_summary(const struct as_cmd_ctx *ctx, const char *path)
 		r = as_summary_text(m, strchr(path, '/') ? path : NULL, &style, &out, &err);
 	}
 	if (r == 0)
-		(void)as_write_all(STDERR_FILENO, out.p, out.len,
-				   NULL); /* nowhere left to tell */
+		/* nowhere left to tell */
+		(void)as_write_all(STDERR_FILENO, out.p, out.len, NULL);
 	else
 		as_err_print(&err, (enum as_color)ctx->common->color);
 	as_buf_clear(&out);
@@ -296,8 +295,7 @@ static int record_run(struct as_cmd_ctx *ctx, struct as_error *err)
 		.interrupt_signal = &interrupt_signal,
 	};
 
-	/* A started program may be drawing on the same terminal: progress only beside others.
-	 */
+	/* A started program may be drawing on the same terminal: progress only beside others. */
 	if (!a->quiet && isatty(STDERR_FILENO) && a->pid) {
 		q.progress = on_progress;
 		q.progress_ctx = &progress;

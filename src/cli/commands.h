@@ -43,14 +43,14 @@ struct as_cmd_ctx {
 	const struct as_common_args *common;
 	char **operands; /* NULL-terminated */
 	int noperands;
-	char **words;  /* the command line as typed, from the command's name on; NULL-terminated
-			*/
+	/* the command line as typed, from the command's name on; NULL-terminated */
+	char **words;
 	int fail_exit; /* exit status when run() fails; preset from the status and flags */
 };
 
 enum as_cmd_flags {
-	AS_CMD_RUNS_PROGRAM =
-		1, /* the first operand ends the options; failures exit with 125 */
+	/* the first operand ends the options; failures exit with 125 */
+	AS_CMD_RUNS_PROGRAM = 1,
 };
 
 struct as_cmd_example {

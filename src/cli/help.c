@@ -19,16 +19,16 @@ void as_help_overview(struct as_buf *out)
 		{"assay flame -o app.svg", "the whole picture, for the browser"},
 	};
 
-	as_buf_adds(out,
-		    "assay tells what a native program spends its time on, and how sure that "
-		    "is.\n\n");
+	as_buf_adds(out, "assay tells what a native program spends its time on, and how sure "
+			 "that is.\n\n");
 	for (size_t i = 0; i < AS_ARRAY_LEN(flow); i++)
 		as_buf_addf(out, "  %-30s %s\n", flow[i].words, flow[i].what);
 	as_buf_adds(out, "\nCommands\n");
 	for (const struct as_cmd *const *c = as_commands; *c; c++)
 		as_buf_addf(out, "  %-10s %s\n", (*c)->name, (*c)->summary);
-	as_buf_adds(out, "\nassay CMD --help shows a command's options; assay --version the "
-			 "version.\n");
+	as_buf_adds(
+		out,
+		"\nassay CMD --help shows a command's options; assay --version the version.\n");
 }
 
 /* text in words from column `at` on; the cursor is at column `cursor`. */

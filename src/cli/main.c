@@ -134,8 +134,8 @@ int main(int argc, char **argv)
 	const struct as_cmd *cmd = NULL;
 
 	guard_standard_fds();
-	if (!setlocale(LC_CTYPE,
-		       "C.UTF-8")) /* for the width of text; the output is UTF-8 anyway */
+	/* for the width of text; the output is UTF-8 anyway */
+	if (!setlocale(LC_CTYPE, "C.UTF-8"))
 		(void)setlocale(LC_CTYPE, "");
 
 	int r = dispatch(argc, argv, &cmd, &common, &err);

@@ -220,8 +220,8 @@ static int set_value(const struct as_option *o, void *args, const char *text,
 static int set_defaults(const struct as_option *table, void *args, struct as_error *err)
 {
 	for (const struct as_option *o = table; o && o->name; o++) {
-		struct as_option any =
-			*o; /* a default may say "not given" by a value out of range */
+		/* a default may say "not given" by a value out of range */
+		struct as_option any = *o;
 
 		any.min = any.max = 0;
 

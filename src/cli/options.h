@@ -52,8 +52,8 @@ struct as_options_request {
 	const struct as_option *table;  /* of the command */
 	const struct as_option *common; /* of every command; values at common_args */
 	void *args, *common_args;
-	bool stop_at_operand; /* the first operand ends the options (commands that run a
-				 program) */
+	/* the first operand ends the options (commands that run a program) */
+	bool stop_at_operand;
 };
 /* Sets defaults, then parses argv[0 … argc). AS_E_USAGE with the nearest option on an unknown
  * one. */

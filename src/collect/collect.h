@@ -43,8 +43,8 @@ struct as_target {
  * process group are those assay was started with. AS_E_NOTFOUND / AS_E_ACCESS as execvp would. */
 int as_target_prepare(char *const argv[], struct as_target *ret, struct as_error *err);
 int as_target_attach(pid_t pid, struct as_target *ret, struct as_error *err);
-int as_target_release(struct as_target *t,
-		      struct as_error *err); /* lets it exec; fails as execve did */
+/* lets it exec; fails as execve did */
+int as_target_release(struct as_target *t, struct as_error *err);
 /* Reaps without blocking; true once it has ended (attached: the process is gone). */
 bool as_target_poll(struct as_target *t);
 /* User and system time of a process, 10 ms steps; also of one that nobody has waited for yet. */
@@ -177,13 +177,13 @@ struct as_recording_request {
 	const char *output;   /* session path */
 	struct as_record_options options;
 	struct as_resolve_options resolve;
-	const volatile int *
-		interrupted; /* set by the caller's SIGINT handler: 1 end and keep, 2 give up */
+	/* set by the caller's SIGINT handler: 1 end and keep, 2 give up */
+	const volatile int *interrupted;
 	/* Number of the signal that interrupted, negative: the terminal sent it to the target as
 	 * well. It is passed on to a started target. NULL: SIGINT. */
 	const volatile int *interrupt_signal;
-	void (*progress)(void *ctx, uint64_t elapsed_ns, uint64_t samples,
-			 const char *what); /* may be NULL */
+	/* progress may be NULL */
+	void (*progress)(void *ctx, uint64_t elapsed_ns, uint64_t samples, const char *what);
 	void *progress_ctx;
 };
 struct as_recording_outcome {

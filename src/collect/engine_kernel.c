@@ -104,8 +104,8 @@ static void reread_all(struct as_kernel *k)
 		if (k->maps.procs.slot[i].key != UINT64_MAX)
 			as_vec_push(&pids, (pid_t)k->maps.procs.slot[i].key);
 	as_vec_foreach (pid, &pids)
-		(void)as_image_read_maps(k->env.image, *pid, k->now_ns,
-					 NULL); /* some have ended */
+		/* some have ended */
+		(void)as_image_read_maps(k->env.image, *pid, k->now_ns, NULL);
 	as_vec_clear(&pids);
 }
 

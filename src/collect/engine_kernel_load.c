@@ -148,8 +148,8 @@ int as_kbpf_open(struct as_kbpf *b, const struct as_kbpf_options *o, struct as_e
 	b->tail = !has_loop();
 	int r = b->ncpus < 1 ? bpf_error(err, -b->ncpus, "cannot count the CPUs")
 			     : load_build(b, o, err);
-	if (r < 0 && !b->tail &&
-	    b->ncpus > 0) { /* a verifier of another mind may take the plain build */
+	/* a verifier of another mind may take the plain build */
+	if (r < 0 && !b->tail && b->ncpus > 0) {
 		b->tail = true;
 		r = load_build(b, o, NULL) < 0 ? r : AS_OK;
 	}

@@ -165,8 +165,8 @@ static void register_file(struct as_kmaps *k, const struct as_module *m,
 		}
 	}
 	if (f.npieces && key.dev + key.ino + (m->kind == AS_MODULE_VDSO))
-		(void)bpf_map_update_elem(k->bpf->fd_files, &key, &f,
-					  BPF_ANY); /* only a shortcut */
+		/* only a shortcut */
+		(void)bpf_map_update_elem(k->bpf->fd_files, &key, &f, BPF_ANY);
 }
 
 void as_kmaps_load_module(struct as_kmaps *k, uint32_t id)
@@ -274,8 +274,8 @@ static void publish_one(struct as_kmaps *k, struct as_kproc *p, uint64_t now_ns)
 		return;
 	}
 	memcpy(&k->bpf->pool[r->base], k->scratch.v, k->scratch.n * sizeof(*k->scratch.v));
-	__atomic_thread_fence(
-		__ATOMIC_SEQ_CST); /* contents before the value that points at them */
+	/* contents before the value that points at them */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	struct as_bpf_process v = {
 		.base = r->base, .n = (uint32_t)k->scratch.n, .generation = ++k->generation};
 	if (bpf_map_update_elem(k->bpf->fd_processes, &pid, &v, BPF_EXIST)) {
@@ -311,8 +311,7 @@ static bool adopt(struct as_kmaps *k, struct as_kproc *p)
 void as_kmaps_publish(struct as_kmaps *k, uint64_t now_ns)
 {
 	wake_rested(k, now_ns);
-	/* parents stand before their children: adoption sees what parents had before this batch
-	 */
+	/* parents stand before their children: adoption sees what parents had before this batch */
 	for (size_t i = 0; i < k->todo.n; i++) {
 		struct as_kproc *p = k->todo.v[i];
 

@@ -99,8 +99,8 @@ int as_kmaps_follow(struct as_kmaps *k, pid_t pid, uint32_t flags, struct as_err
 /* A child the kernel follows by itself. */
 struct as_kproc *as_kmaps_forked(struct as_kmaps *k, pid_t parent, pid_t child);
 void as_kmaps_forget(struct as_kmaps *k, pid_t pid);
-void as_kmaps_touch(struct as_kmaps *k,
-		    struct as_kproc *p); /* publish at the next opportunity */
+/* publish at the next opportunity */
+void as_kmaps_touch(struct as_kmaps *k, struct as_kproc *p);
 void as_kmaps_load_module(struct as_kmaps *k, uint32_t id);
 /* Publishes what is due. Called when all events that have arrived were handled. */
 void as_kmaps_publish(struct as_kmaps *k, uint64_t now_ns);

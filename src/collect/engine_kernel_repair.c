@@ -376,11 +376,9 @@ static bool from_leaf(struct walk *w, struct as_kstack *s)
 
 	memcpy(regs.r, s->reg, AS_BPF_NREGS * 8);
 	if (s->end == AS_END_EXPR && s->frame[s->n - 1].module < as_image_nmodules(r->im))
-		(void)as_image_module_cfi(
-			r->im,
-			as_image_module(r->im,
-					s->frame[s->n - 1].module)); /* without it the walk ends
-									where it did */
+		/* without it the walk ends where it did */
+		(void)as_image_module_cfi(r->im,
+					  as_image_module(r->im, s->frame[s->n - 1].module));
 	as_unwind(&w->env, &regs, r->frame, r->max, &w->res);
 	if (w->res.nframes <= s->n || (s->n == 1 && !may_call(w, &r->frame[1], s->reg[16])))
 		return false;
@@ -402,8 +400,7 @@ static bool may_spend(struct as_krepair *r, uint64_t now_ns)
 	return r->budget_ns > 0;
 }
 
-/* The known frames (the kernel's, [0, s->n)) and those walked from `from` on become the result.
- */
+/* The known frames (the kernel's, [0, s->n)) and those walked from `from` on become the result. */
 static void take(struct as_krepair *r, struct as_kstack *s, const struct walk *w, size_t from)
 {
 	size_t walked = w->res.nframes - from;

@@ -207,8 +207,8 @@ int as_ktimers_start(struct as_ktimers *t, struct as_kbpf *b, struct as_error *e
 void as_ktimers_stop(struct as_ktimers *t)
 {
 	for (size_t i = 0; i < t->n; i++)
-		(void)ioctl(t->cpu[i].fd, PERF_EVENT_IOC_DISABLE,
-			    0); /* it ends with the descriptor at worst */
+		/* it ends with the descriptor at worst */
+		(void)ioctl(t->cpu[i].fd, PERF_EVENT_IOC_DISABLE, 0);
 }
 
 void as_ktimers_seen(struct as_ktimers *t, uint32_t cpu, uint64_t now_ns)

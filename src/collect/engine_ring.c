@@ -333,8 +333,8 @@ static double allowed_rate(struct as_ring *e, double hz)
 static void be_prompt(struct as_ring *e)
 {
 	e->old_nice = getpriority(PRIO_PROCESS, 0);
-	(void)setpriority(PRIO_PROCESS, 0,
-			  AS_MIN(e->old_nice, -10)); /* refused to ordinary users */
+	/* refused to ordinary users */
+	(void)setpriority(PRIO_PROCESS, 0, AS_MIN(e->old_nice, -10));
 }
 
 static struct as_ring *ring_new(const struct as_engine_env *env)

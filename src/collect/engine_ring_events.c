@@ -224,8 +224,7 @@ static void index_samplers(struct as_ring *e)
 		*as_map64_put(&e->sampler_by_id, e->samplers.v[i].id, NULL) = i;
 }
 
-/* A copy that does not leave room for at least eight in a ring would be lost more than taken.
- */
+/* A copy that does not leave room for at least eight in a ring would be lost more than taken. */
 static void limit_copies(struct as_ring *e)
 {
 	e->copy_max = AS_RING_COPY_MAX;
@@ -434,8 +433,7 @@ void as_ring_jitter(struct as_ring *e, uint64_t now_ns)
 	if (e->env.options->no_jitter || e->event.weight_is_cycles)
 		return;
 	as_vec_foreach (s, &e->samplers) {
-		/* clones take the period their creator's event has: let a burst of them differ
-		 */
+		/* clones take the period their creator's event has: let a burst of them differ */
 		bool spread = e->forked && as_ring_random(e) % 2;
 
 		if ((s->since >= s->reroll_at || spread) && now_ns > s->set_ns + s->period_ns)

@@ -11,8 +11,8 @@
 
 #define AS_RING_COPY_USUAL 8192u
 #define AS_RING_COPY_START AS_RING_COPY_MAX /* until it is known what the program needs */
-#define AS_RING_COPY_MAX                                                                       \
-	65520u /* a record's size is 16 bits; the rest of a sample needs room */
+/* a record's size is 16 bits; the rest of a sample needs room */
+#define AS_RING_COPY_MAX   65520u
 
 #define AS_RING_COPY_SIZES 4
 static const uint32_t as_ring_copy_sizes[AS_RING_COPY_SIZES] = {AS_RING_COPY_USUAL, 16384,
@@ -101,9 +101,9 @@ struct as_ring {
 	struct as_uframe *uframes;
 	struct as_raw_frame *raw;
 	size_t max_frames;
-	uint64_t code_ok[1024]; /* return addresses that follow a call, as seen (hash of pid and
-				   generation) */
-	uint8_t *window;        /* live memory around the last read */
+	/* return addresses that follow a call, as seen (hash of pid and generation) */
+	uint64_t code_ok[1024];
+	uint8_t *window; /* live memory around the last read */
 };
 
 /* engine_ring_events.c */

@@ -280,8 +280,7 @@ static bool continue_live(struct walk *w, struct as_ring_thread *t,
 			proc->no_memory_access = true;
 			as_recorder_note(w->e->env.recorder, 1, "", "sudo assay record …",
 					 "the memory of process %d cannot be read: stacks "
-					 "larger than the copy stay "
-					 "truncated",
+					 "larger than the copy stay truncated",
 					 (int)w->rec->pid);
 		}
 		return false;

@@ -53,18 +53,15 @@ int as_perf_fail(struct as_error *err, int e, const char *what)
 		return as_fail(
 			err, AS_E_ACCESS, e,
 			"cannot %s: the kernel lets no ordinary user sample "
-			"(perf_event_paranoid is %ld, 2 is "
-			"needed)\n  now, once:  sudo sysctl kernel.perf_event_paranoid=2\n  "
-			"for good:   echo "
+			"(perf_event_paranoid is %ld, 2 is needed)\n  now, once:  sudo sysctl "
+			"kernel.perf_event_paranoid=2\n  for good:   echo "
 			"kernel.perf_event_paranoid=2 | sudo tee /etc/sysctl.d/50-assay.conf",
 			what, l.paranoid);
 	if (e == EACCES || e == EPERM)
 		return as_fail(err, AS_E_ACCESS, e,
 			       "cannot %s: %s (another user's process, or a container's "
-			       "seccomp filter that refuses "
-			       "perf_event_open)\n  as root:       sudo assay …\n  in a "
-			       "container: docker run --cap-add "
-			       "PERFMON …",
+			       "seccomp filter that refuses perf_event_open)\n  as root:       "
+			       "sudo assay …\n  in a container: docker run --cap-add PERFMON …",
 			       what, strerror(e));
 	if (e == EMFILE)
 		return as_fail(err, AS_E_LIMIT, e,

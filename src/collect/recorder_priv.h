@@ -10,8 +10,7 @@
 
 #define AS_NO_ID UINT32_MAX
 
-/* A distinct place, index = frame id. weight: samples whose leaf or caller it was (for notes).
- */
+/* A distinct place, index = frame id. weight: samples whose leaf or caller it was (for notes). */
 struct as_rec_place {
 	uint64_t addr;
 	uint32_t module; /* session module id; AS_NO_ID: unknown memory */
@@ -61,8 +60,8 @@ struct as_recorder {
 	struct as_image *im;
 
 	AS_VEC(struct as_rec_place) places;
-	struct as_map64
-		place_ids; /* hash of (addr, module, flags) -> id, probed on collision */
+	/* hash of (addr, module, flags) -> id, probed on collision */
+	struct as_map64 place_ids;
 	uint32_t nnodes;
 	struct as_map64 node_ids;   /* parent+1 << 32 | frame -> node id */
 	struct as_map64 stack_memo; /* hash of a raw stack -> node id + 1; emptied when large */

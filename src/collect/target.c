@@ -426,8 +426,8 @@ void as_target_clear(struct as_target *t)
 {
 	if (!t)
 		return;
-	as_close_autop(
-		&t->hold_fd); /* a child that still waits sees the end of file and leaves */
+	/* a child that still waits sees the end of file and leaves */
+	as_close_autop(&t->hold_fd);
 	as_close_autop(&t->exec_err_fd);
 	as_close_autop(&t->pidfd);
 	if (!t->attached && !t->released && !t->exited && t->pid > 0)

@@ -56,8 +56,8 @@ struct as_elf {
 	uint64_t dyn_off, dyn_size; /* PT_DYNAMIC; 0, 0: none */
 	struct as_build_id id;
 	struct as_arena names; /* section names; freed at close */
-	struct as_elf
-		*mini; /* the object inside .gnu_debugdata; NULL: none or not yet looked */
+	/* the object inside .gnu_debugdata; NULL: none or not yet looked */
+	struct as_elf *mini;
 	bool mini_tried, is_mini;
 };
 

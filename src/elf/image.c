@@ -36,8 +36,8 @@ static struct guard_slot {
 } slots[NSLOTS];
 static struct sigaction previous;
 static uintptr_t page_mask;
-static pthread_mutex_t lock =
-	PTHREAD_MUTEX_INITIALIZER; /* previous, page_mask: written under it */
+/* previous, page_mask: written under it */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static bool patch_page(uintptr_t at)
 {
@@ -77,8 +77,7 @@ static void on_sigbus(int sig, siginfo_t *si, void *uc)
 	}
 }
 
-/* Called for every mapping: somebody may have put another handler in place since the last one.
- */
+/* Called for every mapping: somebody may have put another handler in place since the last one. */
 static void install(void)
 {
 	struct sigaction sa = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO | SA_ONSTACK};

@@ -31,8 +31,8 @@
 #include "model/model.h"
 
 struct as_folded_options {
-	const struct as_query
-		*query;   /* scope and filters, not by and shape; NULL: everything */
+	/* scope and filters, not by and shape; NULL: everything */
+	const struct as_query *query;
 	bool by_thread;   /* first frame: the thread's name */
 	bool by_process;  /* first frame (before the thread): the process's name */
 	bool weight_ns;   /* weights in the recording's unit (ns) instead of samples */

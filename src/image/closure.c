@@ -180,8 +180,7 @@ static void add_needed(struct closure *c, struct as_module *m)
 	as_elf_close(elf);
 }
 
-/* "#!interpreter": the file that will really be executed; at most four hops as in the kernel.
- */
+/* "#!interpreter": the file that will really be executed; at most four hops as in the kernel. */
 static char *real_program(const char *path)
 {
 	char *cur = as_xstrdup(path);

@@ -213,14 +213,13 @@ static bool identify(struct as_image *im, const struct as_process *before, pid_t
 	if (!m)
 		return false;
 	ret->module = m->id;
+	/* no program header holds it: offsets stand in for svma */
 	if (!as_module_bias(m, ret, &ret->bias))
-		ret->bias = s->start -
-			    s->off; /* no program header holds it: offsets stand in for svma */
+		ret->bias = s->start - s->off;
 	return true;
 }
 
-/* Parses one line of /proc/PID/maps; false for lines that are not executable or not understood.
- */
+/* Parses one line of /proc/PID/maps; false for lines that are not executable or not understood. */
 static bool parse_maps_line(char *line, struct seen *ret, bool *ret_exec)
 {
 	unsigned long long start, end, off, ino;

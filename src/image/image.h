@@ -36,8 +36,8 @@ struct as_module {
 	uint64_t dev, ino, size_bytes; /* dev as in /proc/PID/maps: makedev(major, minor) */
 	int fd;                        /* pinned, O_RDONLY; -1: none (vdso, JIT) */
 	pid_t pid;                     /* a process that has it mapped (for /proc/PID/root) */
-	char *root; /* "/proc/PID/root" when the process lives in another mount namespace, else
-		       NULL */
+	/* "/proc/PID/root" when the process lives in another mount namespace, else NULL */
+	char *root;
 	struct as_build_id build_id; /* or content id when has_build_id is false */
 	bool has_build_id;
 	uint8_t *image; /* vdso: bytes read from the process; else NULL */
@@ -64,8 +64,8 @@ struct as_process {
 
 struct as_image_listener {
 	void *ctx;
-	void (*module)(void *ctx,
-		       struct as_module *m); /* a new module, before its first mapping */
+	/* a new module, before its first mapping */
+	void (*module)(void *ctx, struct as_module *m);
 	void (*mapping)(void *ctx, uint64_t time_ns, struct as_process *p,
 			const struct as_mapping *m);
 	void (*changed)(void *ctx, struct as_process *p); /* p->map is different now */
@@ -80,8 +80,8 @@ void as_image_add_listener(struct as_image *im, const struct as_image_listener *
 
 /* Events, in time order. Unknown processes are created. */
 struct as_process *as_image_process(struct as_image *im, pid_t pid); /* NULL when unknown */
-int as_image_read_maps(struct as_image *im, pid_t pid, uint64_t time_ns,
-		       struct as_error *err); /* replaces p's map */
+/* Replaces what is known of pid's map. */
+int as_image_read_maps(struct as_image *im, pid_t pid, uint64_t time_ns, struct as_error *err);
 struct as_mmap_event {
 	pid_t pid;
 	uint64_t time_ns, start, len, off;
@@ -89,8 +89,8 @@ struct as_mmap_event {
 	uint64_t ino;
 	const char *path;
 };
-void as_image_mmap(struct as_image *im,
-		   const struct as_mmap_event *e); /* executable mappings only */
+/* executable mappings only */
+void as_image_mmap(struct as_image *im, const struct as_mmap_event *e);
 void as_image_fork(struct as_image *im, pid_t parent, pid_t child, uint64_t time_ns);
 void as_image_exec(struct as_image *im, pid_t pid, uint64_t time_ns); /* forgets the map */
 void as_image_exit(struct as_image *im, pid_t pid, uint64_t time_ns);
@@ -102,8 +102,7 @@ size_t as_image_nmodules(const struct as_image *im);
 struct as_module *as_image_add_file(struct as_image *im, const char *path,
 				    struct as_error *err);
 /* The program, its interpreter and its DT_NEEDED closure (RUNPATH/RPATH, LD_LIBRARY_PATH,
- * ld.so.cache, default folders); best effort; appends modules' ids. Scripts: the interpreter's.
- */
+ * ld.so.cache, default folders); best effort; appends modules' ids. Scripts: the interpreter's. */
 void as_image_add_closure(struct as_image *im, const char *program_path, uint32_t *ids,
 			  size_t max, size_t *n);
 

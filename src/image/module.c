@@ -77,8 +77,7 @@ static int pin(const struct as_module_where *w, const char *path)
 	AS_CLEANUP(as_free_autop)
 	char *rooted = as_xasprintf("/proc/%d/root%s", (int)w->pid, path);
 	fd = open_checked(rooted, w);
-	/* A process that is gone, or /proc mounted with hidepid: its path in our own namespace.
-	 */
+	/* A process that is gone, or /proc mounted with hidepid: its path in our own namespace. */
 	return fd >= 0 ? fd : open_checked(path, w);
 }
 
@@ -321,9 +320,9 @@ bool as_module_same_code(const struct as_module *m, pid_t pid, uint64_t avma, ui
 				found = true;
 			}
 		}
+		/* padding between segments, past the end of the file's part */
 		if (!found)
-			continue; /* padding between segments, past the end of the file's part
-				   */
+			continue;
 		if (as_pread_all(m->fd, a, PROBE, off) < 0 ||
 		    process_vm_readv(pid, &l, 1, &r, 1, 0) != PROBE || memcmp(a, b, PROBE))
 			return false;

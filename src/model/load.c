@@ -372,8 +372,7 @@ static bool radix_pass(const struct as_m_sample *from, struct as_m_sample *to, s
 	return true;
 }
 
-/* Samples of several CPUs arrive interleaved by drains. Linear and stable whatever the order.
- */
+/* Samples of several CPUs arrive interleaved by drains. Linear and stable whatever the order. */
 static void sort_samples(struct as_model *m)
 {
 	size_t n = m->samples.n;

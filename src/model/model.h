@@ -51,8 +51,8 @@ struct as_m_function {
 	uint8_t lang, flags; /* enum as_lang, enum as_function_flags */
 };
 struct as_m_place { /* one entry of a frame's inline chain */
-	uint32_t
-		function; /* index into functions; always valid: unresolved frames get a function */
+	/* index into functions; always valid: unresolved frames get a function */
+	uint32_t function;
 	uint32_t line, column;
 	const char *file;
 	bool inlined, line_from_call;
@@ -217,8 +217,9 @@ struct as_profile {
 	double weight;      /* of all samples in scope: the denominator */
 	double kept_weight; /* after focus/ignore */
 	uint64_t samples, kept_samples;
+	/* by self, heaviest first (flat); by total for other shapes */
 	AS_VEC(struct as_row)
-	rows; /* by self, heaviest first (flat); by total for other shapes */
+	rows;
 	AS_VEC(struct as_node) nodes; /* trees, callers, callees */
 	struct as_arena arena;        /* names made for rows */
 	const struct as_model *model; /* must outlive the profile */

@@ -166,8 +166,7 @@ static void stop_bad(struct reader *r, uint64_t taken)
 	r->health->bytes_missing = taken + source_left(&r->src);
 }
 
-/* 1: one more chunk was delivered; 0: the end, of whatever kind; negative: a callback's status.
- */
+/* 1: one more chunk was delivered; 0: the end, of whatever kind; negative: a callback's status. */
 static int read_chunk(struct reader *r)
 {
 	uint8_t head[AS_CHUNK_HEAD_BYTES];

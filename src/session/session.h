@@ -96,13 +96,13 @@ uint32_t as_session_string(struct as_session_writer *w, const char *p, size_t n)
 /* Closes the open chunk when it is a second old or full; call it at least 4 times a second. */
 void as_session_writer_tick(struct as_session_writer *w, uint64_t now_ns);
 void as_session_writer_flush(struct as_session_writer *w); /* closes the open chunk now */
-int as_session_writer_status(const struct as_session_writer *w,
-			     struct as_error *err); /* first failure */
+/* The first failure, if any. */
+int as_session_writer_status(const struct as_session_writer *w, struct as_error *err);
 uint64_t as_session_writer_bytes(const struct as_session_writer *w);
 /* END record, fsync, rename. On failure the .partial stays and the message names it. */
 int as_session_writer_finish(struct as_session_writer *w, struct as_error *err);
-void as_session_writer_close(
-	struct as_session_writer *w); /* frees; unfinished files stay as .partial */
+/* frees; unfinished files stay as .partial */
+void as_session_writer_close(struct as_session_writer *w);
 
 /* ---- reading ---- */
 

@@ -72,8 +72,7 @@ int as_session_writer_open(const char *path, struct as_session_writer **ret,
 	return AS_OK;
 }
 
-/* Packs `raw` behind a chunk header into `packed`. Stored as it is when packing gains nothing.
- */
+/* Packs `raw` behind a chunk header into `packed`. Stored as it is when packing gains nothing. */
 static void pack_chunk(struct as_session_writer *w)
 {
 	struct as_buf *b = &w->packed;

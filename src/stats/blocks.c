@@ -115,8 +115,7 @@ void as_share_add(struct as_share_row *r, const struct as_blocks *b, uint32_t bl
 	as_share_add_many(r, b, block, weight, 1);
 }
 
-/* sum (dx - p dw)^2 and sum (x - p w)^2 over all blocks; rounding may leave them just below 0.
- */
+/* sum (dx - p dw)^2 and sum (x - p w)^2 over all blocks; rounding may leave them just below 0. */
 static double residual2(double xx, double xw, double ww, double p)
 {
 	double v = xx - 2 * p * xw + p * p * ww;

@@ -85,8 +85,8 @@ struct as_share_estimate {
 	double lo, hi; /* 95 %; [0, 1] when there are no samples */
 	double deff;   /* >= 1 */
 	double n_eff;  /* independent, equal samples that would be as sure */
-	double drift;  /* between-block over neighbour variance: about 1 steady, >> 1 in phases
-			*/
+	/* between-block over neighbour variance: about 1 steady, >> 1 in phases */
+	double drift;
 	double quantile; /* used for the interval: 1.96, more when blocks are few */
 };
 

@@ -37,8 +37,7 @@ double as_beta_quantile(double p, double a, double b);
  */
 struct as_interval as_wilson_interval(double share, double n, double z);
 
-/* k of n, 0 <= k <= n, neither need be whole: covers with at least `confidence` when they are.
- */
+/* k of n, 0 <= k <= n, neither need be whole: covers with at least `confidence` when they are. */
 struct as_interval as_exact_interval(double k, double n, double confidence);
 
 /*

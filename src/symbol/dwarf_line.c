@@ -418,8 +418,7 @@ static void put_sequence(struct as_dw *dw, const struct as_dw_lines *l,
 
 		if (row->addr >= q->hi)
 			break;
-		/* Rows that go back are damage; rows below from belong to an earlier sequence.
-		 */
+		/* Rows that go back are damage; rows below from belong to an earlier sequence. */
 		at = AS_MAX(at, row->addr);
 		put_row(out, (uint32_t)(at - base), row->line,
 			as_block_pack(row->file, row->column));

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Which files hold the DWARF of a module: debug file, dwz common file, package and split files.
- */
+/* Which files hold the DWARF of a module: debug file, dwz common file, package and split files. */
 #include "symbol/symmod_priv.h"
 
 #include <stdlib.h>

@@ -165,8 +165,8 @@ struct as_dw {
 	size_t nnotes;
 };
 
-struct as_dw_file *as_dw_add_split(struct as_dw *dw,
-				   const struct as_dw_sect *sec); /* NULL: too many */
+/* NULL: too many */
+struct as_dw_file *as_dw_add_split(struct as_dw *dw, const struct as_dw_sect *sec);
 struct as_dw *as_dw_new(const struct as_dw_input *in);
 void as_dw_free(struct as_dw *dw);
 void as_dw_note(struct as_dw *dw, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -231,8 +231,8 @@ uint64_t as_dw_ref(const struct as_dw_unit *u, const struct as_dw_val *v);
 const char *as_dw_cstr_at(const struct as_dw_sect *s, uint64_t off);
 
 /* dwarf_abbrev.c */
-struct as_dw_abbrevs *as_dw_abbrevs_get(struct as_dw *dw,
-					struct as_dw_unit *u); /* NULL: damaged */
+/* NULL: damaged */
+struct as_dw_abbrevs *as_dw_abbrevs_get(struct as_dw *dw, struct as_dw_unit *u);
 /* At least as far as the declaration of code; for the roots of units that are not decoded.
  * *ret_own is what the caller frees, NULL when the table is kept for other units. */
 struct as_dw_abbrevs *as_dw_abbrevs_upto(struct as_dw *dw, struct as_dw_unit *u, uint64_t code,
@@ -282,8 +282,8 @@ struct as_dw_lines {
 	const char *comp_dir;
 	bool damaged;
 };
-struct as_dw_lines *as_dw_lines_get(struct as_dw *dw,
-				    struct as_dw_unit *u); /* header only; NULL: none */
+/* header only; NULL: none */
+struct as_dw_lines *as_dw_lines_get(struct as_dw *dw, struct as_dw_unit *u);
 void as_dw_lines_decode(struct as_dw *dw, struct as_dw_unit *u, struct as_dw_lines *l);
 /* The index as DW_AT_decl_file and DW_AT_call_file have it. NULL when there is no such file. */
 const char *as_dw_line_path(struct as_dw *dw, struct as_dw_lines *l, uint64_t index);
@@ -295,8 +295,7 @@ void as_dw_lines_flatten(struct as_dw *dw, struct as_dw_lines *l, struct as_bloc
 void as_dw_func_resolve(struct as_dw *dw, uint64_t ref, struct as_block_func *ret);
 void as_dw_scopes_free(struct as_dw_scopes *s);
 
-/* dwarf_inline.c: NULL when the unit is damaged or has no code. unit: index in the main file.
- */
+/* dwarf_inline.c: NULL when the unit is damaged or has no code. unit: index in the main file. */
 struct as_block *as_dw_block(struct as_dw *dw, uint32_t unit);
 
 /* dwarf_split.c: the full unit of a skeleton; the skeleton itself when it is not split; NULL

@@ -491,8 +491,7 @@ void as_symindex_save(struct as_symmod *m)
 {
 	struct as_error err;
 
-	/* A cache that cannot be written is no reason to fail: the next run is as slow as this.
-	 */
+	/* A cache that cannot be written is no reason to fail: the next run is as slow as this. */
 	if (!m->nunits || as_mkdir_parents(m->cache_dir, &err) < 0)
 		return;
 

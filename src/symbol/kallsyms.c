@@ -107,8 +107,7 @@ static void add_line(struct as_kallsyms *k, char *line, uint64_t *any)
 			      module});
 }
 
-/* By address; of several names at one address the shortest comes first, then in strcmp order.
- */
+/* By address; of several names at one address the shortest comes first, then in strcmp order. */
 static int compare(const void *pa, const void *pb, void *text)
 {
 	const struct ksym *a = pa, *b = pb;

@@ -10,8 +10,8 @@
 #include "base/err.h"
 
 struct as_kallsyms;
-int as_kallsyms_load(const char *path, struct as_kallsyms **ret,
-		     struct as_error *err); /* NULL: /proc/kallsyms */
+/* path NULL: /proc/kallsyms */
+int as_kallsyms_load(const char *path, struct as_kallsyms **ret, struct as_error *err);
 int as_kallsyms_parse(const char *text, size_t n, struct as_kallsyms **ret,
 		      struct as_error *err);
 void as_kallsyms_free(struct as_kallsyms *k);

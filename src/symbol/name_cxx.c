@@ -74,8 +74,7 @@ static size_t component_end(struct as_span s, size_t i)
 	return i;
 }
 
-/* Where the name begins: after the last blank that no operator precedes, before any arguments.
- */
+/* Where the name begins: after the last blank that no operator precedes, before any arguments. */
 static size_t name_start(struct as_span s)
 {
 	size_t i = 0, start = 0;

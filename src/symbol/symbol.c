@@ -44,11 +44,10 @@ static int check_id(const struct as_symmod_spec *spec, const struct as_elf *e,
 	memcpy(b, want->id, AS_MIN(want->len, sizeof b));
 	if (id->len && !memcmp(a, b, sizeof a))
 		return AS_OK;
-	return as_fail(
-		err, AS_E_NOTFOUND, 0,
-		"'%s' is not the file that was recorded: %s\n  keep the recorded build to see "
-		"its names",
-		as_elf_name(e), id->len ? "its build-id differs" : "it has no build-id");
+	return as_fail(err, AS_E_NOTFOUND, 0,
+		       "'%s' is not the file that was recorded: %s\n  keep the recorded build "
+		       "to see its names",
+		       as_elf_name(e), id->len ? "its build-id differs" : "it has no build-id");
 }
 
 static void find_text(struct as_symmod *m)

@@ -64,8 +64,8 @@ struct as_symmod_spec {
 	const char *root;            /* /proc/PID/root prefix, or NULL */
 	struct as_build_id expected; /* len 0: not checked; else a mismatch is refused */
 	const char *cache_dir;       /* NULL: no disk cache */
-	const struct as_extent
-		*extents; /* FDE extents (unwind/table.h), for stripped code; may be NULL */
+	/* FDE extents (unwind/table.h), for stripped code; may be NULL */
+	const struct as_extent *extents;
 	size_t nextents;
 	bool no_inlines;
 };
@@ -82,8 +82,7 @@ typedef void (*as_symchain_fn)(void *ctx, size_t index, uint64_t svma,
 void as_symmod_resolve(struct as_symmod *m, const uint64_t *svmas, size_t n, as_symchain_fn fn,
 		       void *ctx);
 
-/* What a reader should know: "debug file refused: …", "unit 0x… skipped: …", "no line tables".
- */
+/* What a reader should know: "debug file refused: …", "unit 0x… skipped: …", "no line tables". */
 const char *as_symmod_notes(const struct as_symmod *m); /* lines, "" when all is well */
 bool as_symmod_has_lines(const struct as_symmod *m);
 bool as_symmod_has_inlines(const struct as_symmod *m);

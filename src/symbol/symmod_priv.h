@@ -58,8 +58,8 @@ void as_chain_name_function(struct as_symmod *m, struct as_block *b, struct as_b
 bool as_chain_line(struct as_block *b, uint32_t rel, struct as_symframe *f);
 
 /* index.c */
-struct as_symindex *as_symindex_open(
-	struct as_symmod *m); /* NULL: none or refused (then a note) */
+/* NULL: none or refused (then a note) */
+struct as_symindex *as_symindex_open(struct as_symmod *m);
 void as_symindex_close(struct as_symindex *ix);
 const struct as_symrange *as_symindex_ranges(const struct as_symindex *ix, size_t *ret_n);
 size_t as_symindex_units(const struct as_symindex *ix);

@@ -226,8 +226,7 @@ static uint64_t set_loc(struct as_cfi_run *run)
 	struct as_fde f;
 	struct as_rd r = run->rd;
 	struct as_cie plain = *run->cie;
-	/* an FDE body is an address and a length: read one address by parsing twice the place
-	 */
+	/* an FDE body is an address and a length: read one address by parsing twice the place */
 	plain.augmented = false;
 	unsigned size =
 		(plain.fde_enc & 0x0f) == 0x03 || (plain.fde_enc & 0x0f) == 0x0b ? 4 : 8;

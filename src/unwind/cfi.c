@@ -135,8 +135,7 @@ enum as_cfi_entry as_cfi_entry_next(const struct as_cfi_section *sec, size_t *of
 	return AS_CFI_END;
 }
 
-/* Augmentation data of a 'z' CIE; letters we do not know end it, the rest is skipped by length.
- */
+/* Augmentation data of a 'z' CIE; letters we do not know end it, the rest is skipped by length. */
 static bool parse_augmentation(const struct as_cfi_section *sec, struct as_cie *c,
 			       const char *aug, struct as_rd *r)
 {
@@ -243,8 +242,8 @@ struct index_build {
 	struct as_cfi_index *x;
 	AS_VEC(struct as_fde_ref) fde;
 	AS_VEC(struct as_cie) cie;
-	struct as_map64
-		cie_at; /* section offset * 2 + section -> index + 1, or UINT64_MAX when bad */
+	/* section offset * 2 + section -> index + 1, or UINT64_MAX when bad */
+	struct as_map64 cie_at;
 	uint64_t last_key, last_val;
 };
 

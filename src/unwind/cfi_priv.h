@@ -67,8 +67,7 @@ bool as_cfi_parse_fde(const struct as_cfi_section *sec, const struct as_cie *cie
 /* The FDE at off of its section, with its CIE. */
 bool as_cfi_load_fde(const struct as_cfi_section *sec, size_t off, struct as_fde *ret);
 
-/* All FDEs, sorted by start, starts distinct; .debug_frame only where .eh_frame says nothing.
- */
+/* All FDEs, sorted by start, starts distinct; .debug_frame only where .eh_frame says nothing. */
 struct as_fde_ref {
 	uint64_t start_svma, end_svma;
 	uint32_t insn_off, insn_len; /* the CFA program, in the section */

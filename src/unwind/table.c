@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOB_HEAD  32
-#define SEG_ENTRY  16
-#define PAGE_BYTES (1u << AS_UT_PAGE_SHIFT)
-#define ROW_SHIFT  (32 - AS_UT_PAGE_SHIFT)
-#define PAGE_MAX_ADD                                                                           \
-	(3 * PAGE_BYTES + 8) /* words one page can add: a row and a rule per byte */
+#define BLOB_HEAD    32
+#define SEG_ENTRY    16
+#define PAGE_BYTES   (1u << AS_UT_PAGE_SHIFT)
+#define ROW_SHIFT    (32 - AS_UT_PAGE_SHIFT)
+/* words one page can add: a row and a rule per byte */
+#define PAGE_MAX_ADD (3 * PAGE_BYTES + 8)
 
 static const char blob_magic[8] = "ASUTAB1\n";
 

@@ -36,8 +36,7 @@ struct as_bytes {
 	size_t n;
 };
 
-/* An executable section: its code serves prologue analysis, PLT synthesis and root recognition.
- */
+/* An executable section: its code serves prologue analysis, PLT synthesis and root recognition. */
 struct as_code_range {
 	uint64_t svma;
 	struct as_bytes code;
@@ -48,8 +47,8 @@ struct as_cfi_input {
 	enum as_arch arch;
 	struct as_bytes eh_frame; /* may be empty */
 	uint64_t eh_frame_svma;
-	bool eh_frame_terminated_by_zero; /* found through PT_GNU_EH_FRAME only: length not
-					     trusted */
+	/* found through PT_GNU_EH_FRAME only: length not trusted */
+	bool eh_frame_terminated_by_zero;
 	struct as_bytes debug_frame; /* may be empty; used for what eh_frame does not cover */
 	uint64_t text_base_svma,
 		data_base_svma; /* for DW_EH_PE_textrel/datarel; data = .got or hdr */

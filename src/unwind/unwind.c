@@ -52,8 +52,8 @@ bool as_walk_after_call(struct as_walk *w, uint64_t ra)
 	if (!w->env->read_code)
 		return true;
 	if (w->env->read_code(w->env->ctx, ra, code, n)) {
-		n = w->arch->ra_in_register ? 4
-					    : 5; /* ra may be near the start of its mapping */
+		/* ra may be near the start of its mapping */
+		n = w->arch->ra_in_register ? 4 : 5;
 		if (w->env->read_code(w->env->ctx, ra, code, n))
 			return false;
 	}

@@ -64,10 +64,10 @@ struct as_unwind_env {
 };
 
 struct as_uframe {
-	uint64_t avma;   /* pc of the leaf, else the raw return address */
-	uint64_t svma;   /* avma - bias; equals avma when module is AS_NO_MODULE */
-	uint64_t sp;     /* stack pointer (x86-64: CFA of the callee) in this frame, for
-			    continuation */
+	uint64_t avma; /* pc of the leaf, else the raw return address */
+	uint64_t svma; /* avma - bias; equals avma when module is AS_NO_MODULE */
+	/* stack pointer (x86-64: CFA of the callee) in this frame, for continuation */
+	uint64_t sp;
 	uint32_t module; /* id from as_unwind_module, or AS_NO_MODULE */
 	bool exact;      /* a pc, not a return address: leaf, or interrupted by a signal */
 	bool signal;     /* this frame is a signal trampoline */
@@ -77,8 +77,8 @@ struct as_uframe {
 struct as_unwind_result {
 	size_t nframes;
 	enum as_stack_end end;
-	struct as_uregs
-		last; /* registers in the last frame, to continue from with more memory */
+	/* registers in the last frame, to continue from with more memory */
+	struct as_uregs last;
 	uint64_t lowest_sp, highest_addr; /* stack bytes touched: [lowest_sp, highest_addr) */
 	bool used_full_cfi, used_frame_pointer;
 };

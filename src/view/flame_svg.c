@@ -484,8 +484,8 @@ static void close_document(struct picture *pic, int height)
 		    WIDTH - SIDE, WIDTH - SIDE - 240, WIDTH - SIDE - 340);
 	as_buf_addf(out,
 		    "<g id=\"bar\" transform=\"translate(0 %d)\"><rect width=\"100%%\" "
-		    "height=\"22\" "
-		    "fill=\"none\"/><text id=\"info\" class=\"ink\" x=\"%d\" y=\"15\">",
+		    "height=\"22\" fill=\"none\"/><text id=\"info\" class=\"ink\" x=\"%d\" "
+		    "y=\"15\">",
 		    height - 22, SIDE);
 	if (pic->flame.hidden) {
 		struct as_buf n = {0};

@@ -13,8 +13,8 @@ struct as_next_request {
 	const struct as_model *model;
 	const struct as_profile *flat; /* by function, without filters */
 	const char *file; /* session argument for the commands; NULL: the default one */
-	const struct as_query
-		*asked; /* what is on the screen already and need not be offered */
+	/* what is on the screen already and need not be offered */
+	const struct as_query *asked;
 };
 void as_next_text(const struct as_next_request *q, const struct as_style *style,
 		  struct as_buf *out);

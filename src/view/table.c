@@ -214,8 +214,7 @@ static size_t total_width(const struct layout *l, size_t n)
 	return total + (shown ? shown - 1 : 0) * GAP;
 }
 
-/* Narrows to the style's width: spare columns go first, then the widest flexible one shrinks.
- */
+/* Narrows to the style's width: spare columns go first, then the widest flexible one shrinks. */
 static void fit(const struct as_table *t, struct layout *l, size_t width)
 {
 	size_t n = t->columns.n;

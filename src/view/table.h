@@ -64,9 +64,9 @@ struct as_table {
 	struct as_arena arena;
 };
 
-size_t as_table_column(struct as_table *t,
-		       struct as_column c); /* all columns before the first row */
-size_t as_table_row(struct as_table *t);    /* later calls fill this row */
+/* all columns before the first row */
+size_t as_table_column(struct as_table *t, struct as_column c);
+size_t as_table_row(struct as_table *t); /* later calls fill this row */
 void as_table_text(struct as_table *t, size_t column, const char *text);
 void as_table_lead(struct as_table *t, size_t column, const char *lead);
 void as_table_share(struct as_table *t, size_t column, const struct as_share *s);

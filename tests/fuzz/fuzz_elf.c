@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Any bytes as an object file: open, ids, every section, symbols, address translation, index.
- */
+/* Any bytes as an object file: open, ids, every section, symbols, address translation, index. */
 #include <stdint.h>
 #include <stdlib.h>
 #include "elf/debugfile.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Any bytes as a JIT map and as /proc/kallsyms; ranges found must hold the address asked for.
- */
+/* Any bytes as a JIT map and as /proc/kallsyms; ranges found must hold the address asked for. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

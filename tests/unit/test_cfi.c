@@ -534,8 +534,8 @@ static void a_section_cut_anywhere_costs_only_what_was_cut(void **state)
 	struct cfi_build b = {.svma = 0x2000};
 	build_varied(&b);
 	for (size_t n = 0; n <= b.b.len; n++) {
-		uint8_t *copy =
-			malloc(n + !n); /* exact size, so that sanitizers see overruns */
+		/* exact size, so that sanitizers see overruns */
+		uint8_t *copy = malloc(n + !n);
 		memcpy(copy, b.b.p, n);
 		struct as_cfi_input in = cfi_input(&b, AS_ARCH_X86_64);
 		in.eh_frame = (struct as_bytes){copy, n};

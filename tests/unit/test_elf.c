@@ -248,8 +248,8 @@ static void a_compressed_section_may_not_claim_the_moon(void **st)
 	s = as_elf_find_section(e, ".debug_info");
 	assert_non_null(s);
 	memset(bytes + s->off + 8, 0, 8);
-	bytes[s->off + 8 + 3] =
-		0xf0; /* 3.75 GiB: below the limit of a section, not of the ratio */
+	/* 3.75 GiB: below the limit of a section, not of the ratio */
+	bytes[s->off + 8 + 3] = 0xf0;
 	as_elf_close(e);
 	assert_int_equal(as_elf_open_mem(bytes, n, "p", &e, NULL), AS_OK);
 	assert_int_equal(as_elf_section_data(e, ".debug_info", &p, &got, &err), AS_E_LIMIT);

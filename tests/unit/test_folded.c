@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Folded stacks: parse(print(x)) = x for any names, and lines that foreign tools split rightly.
- */
+/* Folded stacks: parse(print(x)) = x for any names, and lines that foreign tools split rightly. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

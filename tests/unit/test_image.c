@@ -160,9 +160,9 @@ static void a_replaced_program_keeps_what_really_runs(void **state)
 	bool seen = false;
 	for (uint32_t i = 0; i < as_image_nmodules(im); i++) {
 		struct as_module *m = as_image_module(im, i);
+		/* without rights to map_files there is no pin, and no wrong file either */
 		if (strcmp(m->path, path) || m->fd < 0)
-			continue; /* without rights to map_files there is no pin, and no wrong
-				     file either */
+			continue;
 		seen = true;
 		assert_int_equal(m->build_id.len, as_elf_build_id(cat)->len);
 		assert_memory_equal(m->build_id.id, as_elf_build_id(cat)->id, m->build_id.len);

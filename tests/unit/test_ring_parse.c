@@ -239,8 +239,8 @@ static void every_prefix_of_a_record_is_refused_or_read_within_bounds(void **sta
 
 	sample_record(&b, 2, PERF_SAMPLE_REGS_ABI_64, 64, 40);
 	for (size_t n = 0; n < b.len; n++) {
-		uint8_t *exact =
-			malloc(n ? n : 1); /* so that a sanitizer sees a byte too far */
+		/* so that a sanitizer sees a byte too far */
+		uint8_t *exact = malloc(n ? n : 1);
 		uint16_t size = (uint16_t)n;
 
 		memcpy(exact, b.p, n);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Session file: round trip of every record type, damage, crashes, full disks, names in the way.
- */
+/* Session file: round trip of every record type, damage, crashes, full disks, names in the way. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

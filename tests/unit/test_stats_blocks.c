@@ -313,8 +313,7 @@ static void unequal_weights_are_covered(void **state)
 	as_vec_clear(&s);
 }
 
-/* A run in three phases is no reason for wide intervals: the share in this run is well known.
- */
+/* A run in three phases is no reason for wide intervals: the share in this run is well known. */
 static void phases_do_not_widen_the_interval(void **state)
 {
 	struct tally t = {0};

@@ -82,8 +82,7 @@ static void beta_quantile_inverts_the_distribution(void **state)
 				double x = as_beta_quantile(p, a, b);
 
 				assert_true(x >= 0 && x <= 1);
-				/* Where x rounds to 1 the cdf cannot come back; the rest must.
-				 */
+				/* Where x rounds to 1 the cdf cannot come back; the rest must. */
 				if (1 - x > 1e-6)
 					close_to(as_beta_cdf(x, a, b), p, 1e-7);
 			}

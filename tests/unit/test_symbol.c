@@ -14,8 +14,7 @@
 #include "symbol/symmod_priv.h"
 #include "unwind/table.h"
 
-/* leaf_mark is an address inside leaf, inlined into mid (line 9), inlined into outer (line 13).
- */
+/* leaf_mark is an address inside leaf, inlined into mid (line 9), inlined into outer (line 13). */
 static const char c_source[] =
 	"static volatile int sink;\n"
 	"static inline __attribute__((always_inline)) int leaf(int x)\n"
@@ -536,16 +535,14 @@ static void containers_qualify_names_without_linkage_names(void **st)
 
 	(void)st;
 	fx_need("g++");
-	fx_write("q.cpp",
-		 "volatile int sink;\n"
-		 "namespace ns { template <class F> inline __attribute__((always_inline)) int "
-		 "call(F f) "
-		 "{ return f(3); }\n"
-		 "__attribute__((noinline)) int outer(int x) { struct Local { static inline "
-		 "__attribute__((always_inline)) int twice(int v) { __asm__ volatile(\".globl "
-		 "leaf_mark\\nleaf_mark: nop\"); return v + sink; } }; return Local::twice(x); "
-		 "} }\n"
-		 "int main(int argc, char **) { return ns::outer(argc); }\n");
+	fx_write("q.cpp", "volatile int sink;\n"
+			  "namespace ns { template <class F> inline "
+			  "__attribute__((always_inline)) int call(F f) { return f(3); }\n"
+			  "__attribute__((noinline)) int outer(int x) { struct Local { static "
+			  "inline __attribute__((always_inline)) int twice(int v) { __asm__ "
+			  "volatile(\".globl leaf_mark\\nleaf_mark: nop\"); return v + sink; } "
+			  "}; return Local::twice(x); } }\n"
+			  "int main(int argc, char **) { return ns::outer(argc); }\n");
 	assert_int_equal(fx_sh("g++ -O2 -g q.cpp -o t"), 0);
 	m = must_open("t", NULL);
 	a = resolve(m, svma_of("t", "leaf_mark"));

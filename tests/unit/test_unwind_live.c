@@ -115,8 +115,7 @@ struct capture {
 };
 static struct capture got;
 
-/* The sanitizers put a function of theirs in front of backtrace(), which then is a frame too.
- */
+/* The sanitizers put a function of theirs in front of backtrace(), which then is a frame too. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define INTERCEPTORS 1
 #else
@@ -136,8 +135,7 @@ __attribute__((noinline)) static void capture_here(void)
 	memmove(got.truth, got.truth + INTERCEPTORS, sizeof got.truth[0] * (size_t)got.ntruth);
 }
 
-/* Same return addresses as backtrace(), from the caller of capture_here on, down to the root.
- */
+/* Same return addresses as backtrace(), from the caller of capture_here on, down to the root. */
 static void assert_same_as_backtrace(void)
 {
 	assert_int_equal(got.res.end, AS_END_ROOT);

@@ -267,8 +267,8 @@ AS_WALK_INLINE int as_walk_saved(struct as_walk *w, uint32_t w0, uint64_t cfa, u
 				 uint64_t *ret_ra)
 {
 	uint32_t kind = w0 >> 8 & 0xff;
-	int64_t off =
-		(int16_t)(w0 >> 16); /* REG rules have none: their register stands there */
+	/* REG rules have none: their register stands there */
+	int64_t off = (int16_t)(w0 >> 16);
 	uint64_t g[2], fp = w->fp;
 	int bad;
 

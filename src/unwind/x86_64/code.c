@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* x86-64 machine code: call sites, known roots and trampolines, functions and PLTs without CFI.
- */
+/* x86-64 machine code: call sites, known roots and trampolines, functions and PLTs without CFI. */
 #include "unwind/arch_priv.h"
 #include "unwind/builder_priv.h"
 #include "unwind/x86_64/insn_priv.h"
