@@ -208,6 +208,7 @@ static bool handle(struct as_ring *e, struct as_ring_cpu *c, const void *p, size
 				 rec.count);
 		c->tick.lost_queue += rec.count;
 		e->lost += rec.count;
+		e->lost_total += rec.count;
 		break;
 	case AS_PERF_LOST_SAMPLES:
 		as_recorder_lost(e->env.recorder, rec.time_ns, (uint32_t)c->cpu, AS_LOSS_KERNEL,
@@ -436,9 +437,16 @@ static int ring_poll_fd(void *p)
 static int ring_stop(void *p, struct as_error *err)
 {
 	struct as_ring *e = p;
+	uint64_t untold;
 
 	as_ring_disable(e);
 	drain_until(e, UINT64_MAX - 1);
+	untold = as_ring_untold_loss(e);
+	if (untold) {
+		as_recorder_lost(e->env.recorder, as_now_ns(), 0, AS_LOSS_QUEUE, untold);
+		e->cpus[0].tick.lost_queue += untold;
+		write_ticks(e, as_now_ns());
+	}
 	(void)setpriority(PRIO_PROCESS, 0, e->old_nice);
 	if (e->damaged)
 		as_recorder_note(e->env.recorder, 2, "", "",

@@ -345,6 +345,21 @@ void as_ring_disable(struct as_ring *e)
 		ioctl(s->fd, PERF_EVENT_IOC_DISABLE, 0);
 }
 
+/* What the kernel counted as lost and no record told of: those of the end have none after them. */
+uint64_t as_ring_untold_loss(const struct as_ring *e)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < e->samplers.n; i++) {
+		uint64_t value_lost[2];
+
+		if (read(e->samplers.v[i].fd, value_lost, sizeof value_lost) ==
+		    sizeof value_lost)
+			sum += value_lost[1];
+	}
+	return sum > e->lost_total ? sum - e->lost_total : 0;
+}
+
 void as_ring_close_events(struct as_ring *e)
 {
 	as_vec_foreach (s, &e->samplers)

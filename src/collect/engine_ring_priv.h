@@ -92,6 +92,7 @@ struct as_ring {
 
 	uint64_t sweep_after_ns, last_sample_ns;
 	unsigned sweeps;
+	uint64_t lost_total;
 	uint64_t lost;   /* since the last look at sizes */
 	uint32_t shorts; /* of this drain */
 	uint64_t sampled, repaired, damaged;
@@ -114,6 +115,7 @@ int as_ring_open_attached(struct as_ring *e, pid_t pid, struct as_error *err);
 int as_ring_enable(struct as_ring *e);
 void as_ring_disable(struct as_ring *e);
 void as_ring_close_events(struct as_ring *e);
+uint64_t as_ring_untold_loss(const struct as_ring *e);
 /* CPU time (or cycles) a sample stands for. */
 uint64_t as_ring_weight(struct as_ring *e, struct as_ring_thread *t,
 			const struct as_perf_rec *rec);
