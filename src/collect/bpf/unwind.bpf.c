@@ -75,6 +75,15 @@ struct {
 	__type(key, uint32_t);
 	__type(value, struct as_bpf_fresh);
 } fresh SEC(".maps");
+/* When the process that has a number now was born: numbers are used again before the kernel frees
+ * their last owner. The process that recording began with has no entry. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, uint32_t);
+	__type(value, uint64_t);
+} born SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 22); /* set by the loader */
@@ -257,6 +266,8 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	struct as_bpf_process copy = *p;
 	struct as_bpf_fresh f = {.mm = (uint64_t)child->mm};
+	uint64_t start = child->start_time;
+	bpf_map_update_elem(&born, &to, &start, BPF_ANY);
 	bpf_map_update_elem(&fresh, &to, &f, BPF_ANY);
 	bpf_map_update_elem(&processes, &to, &copy, BPF_ANY);
 	return 0;
@@ -282,6 +293,9 @@ int BPF_PROG(on_free, struct task_struct *task)
 {
 	uint32_t tgid = task->tgid, cpu = bpf_get_smp_processor_id();
 
+	uint64_t *start = bpf_map_lookup_elem(&born, &tgid);
+	if (start && *start != task->group_leader->start_time)
+		return 0;
 	/* The scheduler's own account, exact once a thread is off its CPU for good. */
 	if (tgid != cfg.leader && bpf_map_lookup_elem(&processes, &tgid)) {
 		struct as_bpf_counts *k = bpf_map_lookup_elem(&counts, &cpu);
@@ -291,6 +305,7 @@ int BPF_PROG(on_free, struct task_struct *task)
 	if ((uint32_t)task->pid == tgid) {
 		bpf_map_delete_elem(&processes, &tgid);
 		bpf_map_delete_elem(&fresh, &tgid);
+		bpf_map_delete_elem(&born, &tgid);
 	}
 	return 0;
 }

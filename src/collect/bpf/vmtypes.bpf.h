@@ -79,6 +79,8 @@ struct task_struct {
 	unsigned int flags;
 	void *stack;
 	struct mm_struct *mm;
+	struct task_struct *group_leader;
+	unsigned long long start_time;
 };
 #pragma clang attribute pop
 
