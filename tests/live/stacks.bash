@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
+# The file that loads this sets variants: which of build-variants it needs.
+#
 # shown HOT CHAIN [SHARE] -- ARGS…: records ARGS with each engine and holds the stacks to what must be
 # shown: enough of them complete, HOT's callers matching CHAIN, no caller that no call leads to, the
 # same stacks from both engines. Before the call may be set:
@@ -8,9 +10,9 @@
 #	may_end=1		stacks may end early if they say so (then no frame is wrong, still)
 
 # Callers of main, of a thread's start routine, of Rust's main; names depend on libc's symbols.
-ROOT='(_start;([^;]+;){0,3})main;'
+ROOT='([^;]+;){1,4}main;'
 THREAD='([^;]+;){1,3}'
-RUST='_start;([^;]+;){0,3}main;([^;]+;){0,8}'
+RUST='([^;]+;){1,4}main;([^;]+;){0,8}'
 
 setup_file() {
 	local assay=${ASSAY:-$BATS_TEST_DIRNAME/../../build/src/cli/assay}
@@ -27,7 +29,7 @@ setup_file() {
 			ENGINES="$ENGINES $engine"
 		fi
 	done
-	"$BATS_TEST_DIRNAME/build-variants" "$BATS_TEST_DIRNAME/../workloads" "$V" >&2
+	"$BATS_TEST_DIRNAME/build-variants" "$BATS_TEST_DIRNAME/../workloads" "$V" "$variants" >&2
 }
 
 setup() {
