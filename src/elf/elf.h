@@ -98,6 +98,7 @@ struct as_elf_symbol {
 	uint64_t svma, size_bytes; /* size 0: unknown */
 	const char *name;          /* mangled, version suffix cut; valid until close */
 	bool func, ifunc, global, weak, dynamic;
+	bool untyped; /* STT_NOTYPE: what assembly makes of a label */
 	bool mini; /* from .gnu_debugdata */
 };
 typedef void (*as_elf_symbol_fn)(void *ctx, const struct as_elf_symbol *s);

@@ -59,6 +59,7 @@ static bool read_symbol(const uint8_t *p, struct strings *str, struct as_elf_sym
 	out->size_bytes = as_get_le64(p + 16);
 	out->func = type == STT_FUNC || type == STT_GNU_IFUNC;
 	out->ifunc = type == STT_GNU_IFUNC;
+	out->untyped = type == STT_NOTYPE;
 	out->global = bind == STB_GLOBAL || bind == STB_GNU_UNIQUE;
 	out->weak = bind == STB_WEAK;
 	return true;

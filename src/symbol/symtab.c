@@ -3,6 +3,7 @@
  * search. */
 #include "symbol/symtab_priv.h"
 
+#include <elf.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@ struct entry {
 	uint8_t rank;     /* smaller is preferred */
 	uint8_t source;
 	bool sized;
+	bool local_label; /* untyped and local, where no extent begins */
 };
 
 struct exec_range {
@@ -31,7 +33,9 @@ struct exec_range {
 
 struct as_symtab {
 	AS_VEC(struct entry) e; /* sorted by start; the chosen name of each start comes first */
-	AS_VEC(struct exec_range) exec;
+	AS_VEC(struct exec_range) exec; /* segments */
+	AS_VEC(struct exec_range) code; /* executable sections; empty: not known */
+	bool locals; /* the tables have local functions: what they leave out is none */
 	struct as_extent *ext;
 	size_t next, distinct;
 	const char *module;
@@ -53,6 +57,16 @@ static const struct as_extent *find_extent(const struct as_symtab *t, uint64_t s
 	return lo && svma < t->ext[lo - 1].end_svma ? &t->ext[lo - 1] : NULL;
 }
 
+/* The end of the section with code that holds svma; 0: none. */
+static uint64_t code_end(const struct as_symtab *t, uint64_t svma)
+{
+	as_vec_foreach (r, &t->code) {
+		if (svma >= r->start && svma < r->end)
+			return r->end;
+	}
+	return 0;
+}
+
 static uint64_t exec_end(const struct as_symtab *t, uint64_t svma)
 {
 	as_vec_foreach (r, &t->exec) {
@@ -71,12 +85,15 @@ static void on_symbol(void *ctx, const struct as_elf_symbol *s)
 	if (!limit)
 		return;
 	if (!s->func) {
-		/* a label is a function only where the unwind tables say that one begins */
+		/* a label is a function where the unwind tables say that one begins, and where
+		 * they say nothing about a section of code: assembly without types */
 		const struct as_extent *x = find_extent(t, s->svma);
 
-		if (s->size_bytes || !x || x->start_svma != s->svma)
+		if (!s->untyped || (x ? x->start_svma != s->svma : !code_end(t, s->svma)))
 			return;
+		e.local_label = !x && !s->global && !s->weak;
 	}
+	t->locals |= !s->dynamic && !s->global && !s->weak;
 	e.sized = s->size_bytes > 0;
 	e.end += AS_MIN(s->size_bytes, limit - s->svma);
 	e.rank = (uint8_t)(!s->func << 3 | s->ifunc << 2 | (s->global ? 0 : s->weak ? 1 : 2));
@@ -170,47 +187,107 @@ static struct entry *cover(const struct as_symtab *t, uint64_t svma)
 	return NULL;
 }
 
+/* How far the code that begins at svma may go at most, as far as other things than symbols tell. */
+static uint64_t span_end(const struct as_symtab *t, uint64_t svma)
+{
+	const struct as_extent *x = find_extent(t, svma);
+	uint64_t end = code_end(t, svma);
+	size_t lo = 0, hi = t->next;
+
+	if (x)
+		return x->end_svma;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (t->ext[mid].start_svma <= svma)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < t->next ? AS_MIN(end, t->ext[lo].start_svma) : end;
+}
+
 /*
- * Gives size-less symbols the rest of their extent, unless a symbol with a size covers them:
- * then they are labels inside it and go.
+ * Takes away what lies inside functions: symbols without a size that one with a size covers, and
+ * local labels behind a function without a size.
+ */
+static void drop_labels(struct as_symtab *t)
+{
+	uint64_t sized_end = 0, open_end = 0;
+	size_t out = 0;
+
+	for (size_t i = 0, j; i < t->e.n; i = j) {
+		struct entry *e = &t->e.v[i];
+		uint64_t start = e->start;
+
+		/* the first of each address is the one that is shown */
+		for (j = i + 1; j < t->e.n && t->e.v[j].start == start;)
+			j++;
+		if (!e->sized && (start < sized_end || (e->local_label && start < open_end)))
+			continue;
+		if (e->sized)
+			sized_end = AS_MAX(sized_end, e->end);
+		if (!e->local_label)
+			open_end = e->sized ? e->end : span_end(t, start);
+		for (size_t k = i; k < j; k++)
+			t->e.v[out++] = t->e.v[k];
+	}
+	t->e.n = out;
+}
+
+/*
+ * Gives size-less symbols the rest of their extent, or, where there is none and the tables have
+ * all functions, what is left up to the next one.
  */
 static void bound(struct as_symtab *t)
 {
-	uint64_t max = 0, sized_end = 0;
-	size_t out = 0;
+	uint64_t max = 0, next = UINT64_MAX;
 
-	for (size_t i = 0; i < t->e.n; i++) {
-		struct entry e = t->e.v[i];
-		const struct as_extent *x = e.sized ? NULL : find_extent(t, e.start);
+	drop_labels(t);
+	for (size_t i = t->e.n; i-- > 0;) {
+		struct entry *e = &t->e.v[i];
 
-		if (!e.sized && e.start < sized_end)
-			continue;
-		if (e.sized)
-			sized_end = AS_MAX(sized_end, e.end);
-		else if (x)
-			e.end = x->end_svma;
-		max = AS_MAX(max, e.end);
-		e.max_end = max;
-		t->e.v[out++] = e;
+		if (i + 1 < t->e.n && t->e.v[i + 1].start != e->start)
+			next = t->e.v[i + 1].start;
+		if (!e->sized && (t->locals || find_extent(t, e->start)))
+			e->end = AS_MAX(e->start, AS_MIN(next, span_end(t, e->start)));
 	}
-	t->e.n = out;
+	as_vec_foreach (e, &t->e) {
+		max = AS_MAX(max, e->end);
+		e->max_end = max;
+	}
+}
+
+static void add_ranges(struct as_symtab *t, const struct as_elf *elf)
+{
+	const struct as_elf_segment *seg;
+	const struct as_elf_section *sec;
+	size_t n;
+
+	seg = as_elf_segments(elf, &n);
+	for (size_t i = 0; i < n; i++) {
+		if (seg[i].exec && t->exec.n < MAX_EXEC)
+			as_vec_push(&t->exec, (struct exec_range){seg[i].svma,
+								  seg[i].svma + seg[i].memsz});
+	}
+	sec = as_elf_sections(elf, &n);
+	for (size_t i = 0; i < n; i++) {
+		if (sec[i].flags & SHF_EXECINSTR && t->code.n < MAX_EXEC &&
+		    sec[i].size_bytes <= UINT64_MAX - sec[i].svma)
+			as_vec_push(&t->code,
+				    (struct exec_range){sec[i].svma,
+							sec[i].svma + sec[i].size_bytes});
+	}
 }
 
 int as_symtab_build(const struct as_symtab_spec *spec, struct as_symtab **ret,
 		    struct as_error *err)
 {
 	struct as_symtab *t = as_xcalloc(1, sizeof *t);
-	const struct as_elf_segment *seg;
-	size_t nseg;
 
 	(void)err; /* nothing fails today: damage costs symbols */
 	t->module = as_arena_strdup(&t->arena, spec->module ? spec->module : "?");
-	seg = as_elf_segments(spec->elf, &nseg);
-	for (size_t i = 0; i < nseg; i++) {
-		if (seg[i].exec && t->exec.n < MAX_EXEC)
-			as_vec_push(&t->exec, (struct exec_range){seg[i].svma,
-								  seg[i].svma + seg[i].memsz});
-	}
+	add_ranges(t, spec->elf);
 	t->next = spec->nextents;
 	t->ext = as_xreallocarray(NULL, t->next + 1, sizeof *t->ext);
 	if (t->next)
@@ -230,6 +307,7 @@ void as_symtab_free(struct as_symtab *t)
 		return;
 	as_vec_clear(&t->e);
 	as_vec_clear(&t->exec);
+	as_vec_clear(&t->code);
 	free(t->ext);
 	as_arena_clear(&t->arena);
 	free(t);

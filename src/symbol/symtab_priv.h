@@ -10,8 +10,11 @@
  *		… hit.name (linkage name), hit.start, hit.aliases, hit.source …
  *	as_symtab_free(t);
  *
- * A symbol covers [svma, svma + size), or when its size is unknown the rest of the FDE extent
- * it lies in, or without one only its own address. It never covers what merely follows it.
+ * A symbol covers [svma, svma + size), or when its size is unknown (assembly) the rest of the FDE
+ * extent it lies in. Without one it ends at the next symbol, extent or section end, provided that
+ * the tables name local functions, too; else (stripped objects) it covers only its own address.
+ * Untyped labels are functions where an extent begins, or outside of all extents in sections of
+ * code; local ones of those only when no function goes before them.
  * Where ranges nest the one that starts last wins; a symbol without size never hides one with a
  * size. Code that no symbol covers but an extent does gets a synthetic name "module+0x1234"
  * (start of the extent).

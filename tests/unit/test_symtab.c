@@ -122,10 +122,61 @@ static void a_symbol_covers_its_size_and_no_more(void **st)
 	expect(&m, first.svma + first.size - 1, "first", AS_SYM_SYMTAB);
 	expect(&m, first.svma + first.size, NULL, AS_SYM_NONE);
 	expect(&m, hidden.svma + 1, "hidden", AS_SYM_SYMTAB);
-	expect(&m, hidden.svma - 1, NULL, AS_SYM_NONE);
+	expect(&m, hidden.svma - 1, "typed", AS_SYM_SYMTAB); /* it has no size */
 	expect(&m, symbol("l.so", "data_in_data").svma, NULL, AS_SYM_NONE);
 	expect(&m, 0, NULL, AS_SYM_NONE);
 	expect(&m, UINT64_MAX, NULL, AS_SYM_NONE);
+	drop(&m);
+}
+
+static void assembly_without_sizes_ends_where_something_else_begins(void **st)
+{
+	struct lookup copy, loop, plain, sized, last;
+	struct module m;
+
+	fx_need("gcc");
+	fx_write("a.s",
+		 ".text\n.globl _start, copy, plain, sized\n"
+		 ".type copy, @function\ncopy: nop\nloop: nop; jmp loop\n"
+		 "plain: nop; nop; ret\n" /* no type either */
+		 ".type sized, @function\nsized: nop; ret\n.size sized, .-sized\nnop; nop\n"
+		 ".type table, @object\ntable: .quad 1\n"
+		 ".section .other, \"ax\"\nlast: nop; ret\n_start: nop; ret\n"
+		 ".section .rodata\n.globl words\nwords: .quad 1\n");
+	assert_int_equal(fx_sh("gcc -nostdlib -static a.s -o a && strip -x a -o g"), 0);
+	copy = symbol("a", "copy");
+	loop = symbol("a", "loop");
+	plain = symbol("a", "plain");
+	sized = symbol("a", "sized");
+	last = symbol("a", "last");
+	m = build("a", NULL, NULL, 0);
+	expect(&m, copy.svma, "copy", AS_SYM_SYMTAB);
+	expect(&m, loop.svma + 2, "copy", AS_SYM_SYMTAB);
+	expect(&m, plain.svma + 2, "plain", AS_SYM_SYMTAB);
+	expect(&m, sized.svma + 1, "sized", AS_SYM_SYMTAB);
+	expect(&m, sized.svma + 2, NULL, AS_SYM_NONE);
+	expect(&m, symbol("a", "table").svma, NULL, AS_SYM_NONE);
+	expect(&m, last.svma + 1, "last", AS_SYM_SYMTAB);
+	expect(&m, symbol("a", "_start").svma + 1, "_start", AS_SYM_SYMTAB);
+	expect(&m, symbol("a", "words").svma, NULL, AS_SYM_NONE);
+	drop(&m);
+	/* local functions may be missing: no telling where one ends */
+	m = build("g", NULL, NULL, 0);
+	expect(&m, copy.svma, "copy", AS_SYM_SYMTAB);
+	expect(&m, copy.svma + 1, NULL, AS_SYM_NONE);
+	drop(&m);
+}
+
+static void the_string_functions_of_a_static_musl_program_have_names(void **st)
+{
+	struct module m;
+
+	fx_need("musl-gcc");
+	fx_write("m.c", "#include <string.h>\nchar a[99], b[99];\n"
+			"int main(int c, char **v) { memcpy(a, b, c); return a[c]; }");
+	assert_int_equal(fx_sh("musl-gcc -fno-builtin -static m.c -o m"), 0);
+	m = build("m", NULL, NULL, 0);
+	expect(&m, symbol("m", "memcpy").svma + 9, "memcpy", AS_SYM_SYMTAB);
 	drop(&m);
 }
 
@@ -323,6 +374,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_symbol_covers_its_size_and_no_more),
+		cmocka_unit_test(assembly_without_sizes_ends_where_something_else_begins),
+		cmocka_unit_test(the_string_functions_of_a_static_musl_program_have_names),
 		cmocka_unit_test(a_stripped_library_guesses_nothing),
 		cmocka_unit_test(extents_bound_what_has_no_size_and_name_what_has_no_symbol),
 		cmocka_unit_test(of_several_names_one_is_chosen_and_all_are_known),

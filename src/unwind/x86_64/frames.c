@@ -83,8 +83,8 @@ static bool ends_before(const struct frames *f, size_t at)
 }
 
 /*
- * Padding with int3 ends at `at`, a multiple of 16. Traps are int3; ud2. The divisors' constants end in up to eight such
- * bytes, too (x / 5 is a multiplication by 0xcc…cd).
+ * Padding with int3 ends at `at`, a multiple of 16. Traps are int3; ud2. The divisors' constants
+ * end in up to eight such bytes, too (x / 5 is a multiplication by 0xcc…cd).
  */
 static bool is_padded(const struct frames *f, size_t at)
 {
