@@ -108,8 +108,7 @@ struct as_bpf_counts {
 };
 _Static_assert(sizeof(struct as_bpf_counts) == 256, "layout is shared with BPF");
 
-/* A file's executable segments in pieces of one table segment, for mappings the tool has not
- * seen. */
+/* A file's executable segments in pieces of one table segment, for mappings the tool has not seen. */
 #define AS_BPF_FILE_PIECES 8
 struct as_bpf_file_key {
 	uint64_t ino;

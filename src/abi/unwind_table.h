@@ -25,8 +25,10 @@
  * Rule, x86-64 (three registers are tracked: rip, rsp, rbp):
  *	w0 = cfa kind | fp kind << 8 | (u16)fp offset << 16		w1 = (s32) cfa offset
  *	The return address is at CFA-8 and the caller's rsp is the CFA unless the kind says else.
- * Rule, aarch64 (pc, sp, x29, x30): same words; AS_UT_FP_CFA means x29 at CFA+off and the return
- *	address at CFA+off+8; AS_UT_FP_SAME means the return address is still in x30 (leaf).
+ * Rule, aarch64 (pc, sp, x29, x30): same words, but the fp kinds tell of the return address, too:
+ *	AS_UT_FP_CFA	x29 at CFA+off, the return address at CFA+off+8 (the usual pair)
+ *	AS_UT_FP_MEM	x30 alone at CFA+off, x29 unchanged
+ *	AS_UT_FP_SAME	x29 unchanged, the return address still in x30 (leaf)
  */
 #ifndef AS_ABI_UNWIND_TABLE_H
 #define AS_ABI_UNWIND_TABLE_H
@@ -57,7 +59,7 @@ enum as_ut_fp {
 	AS_UT_FP_SAME = 0,  /* caller's fp = fp */
 	AS_UT_FP_CFA = 1,   /* caller's fp = *(CFA + fp offset) */
 	AS_UT_FP_UNDEF = 2, /* caller's fp unknown: 0 */
-	AS_UT_FP_MEM = 3,   /* caller's fp = *(fp + fp offset) */
+	AS_UT_FP_MEM = 3,   /* caller's fp = *(fp + fp offset); aarch64: see above */
 };
 
 #endif

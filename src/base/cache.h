@@ -3,8 +3,7 @@
  * A bounded folder of files made from other files (unwind tables, symbol indexes): written by
  * temporary name and rename, so that a reader sees a whole file or none; the oldest go when the
  * folder grows past its budget. Names are made by the caller from build-ids (hex), never from
- * target text. All failures are silent but told by the return value: a cache may not cost a
- * run.
+ * target text. All failures are silent but told by the return value: a cache may not cost a run.
  */
 #ifndef AS_BASE_CACHE_H
 #define AS_BASE_CACHE_H

@@ -8,8 +8,7 @@
 
 /*
  * Length of the well-formed UTF-8 sequence at s (Unicode table 3-7: no surrogates, no over-long
- * forms, at most U+10FFFF) and its code point; 0 when the first byte starts none within n
- * bytes.
+ * forms, at most U+10FFFF) and its code point; 0 when the first byte starts none within n bytes.
  */
 size_t as_utf8_decode(const char *s, size_t n, uint32_t *ret_code);
 

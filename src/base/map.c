@@ -146,8 +146,7 @@ uint32_t as_intern(struct as_intern *in, const char *p, size_t n)
 	if (*slot)
 		return *slot - 1;
 
-	/* Not as_arena_strndup: the bytes may hold a NUL. The arena zeroes, so the end is
-	 * there. */
+	/* Not as_arena_strndup: the bytes may hold a NUL. The arena zeroes, so the end is there. */
 	char *copy = as_arena_alloc(&in->arena, n + 1);
 
 	memcpy(copy, p, n);

@@ -180,8 +180,7 @@ int as_mkdir_parents(const char *path, struct as_error *err)
 
 		*p = '\0';
 		if (mkdir(copy, 0700) < 0 && errno != EEXIST) {
-			/* A read-only parent may answer EROFS or EACCES for a folder that
-			 * exists. */
+			/* A read-only parent may answer EROFS or EACCES for a folder that exists. */
 			int e = errno;
 			struct stat st;
 

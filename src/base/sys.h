@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * The operating system in small pieces: files, /proc, time, numbers. EINTR and short transfers
- * are handled here. Paths given to people go through as_quote so that control characters stay
- * text.
+ * are handled here. Paths given to people go through as_quote so that control characters stay text.
  */
 #ifndef AS_BASE_SYS_H
 #define AS_BASE_SYS_H
@@ -37,7 +36,7 @@ bool as_parse_double(const char *s, double *ret); /* whole string, finite */
 bool as_parse_duration_ns(const char *s, uint64_t *ret);
 bool as_parse_size(const char *s, uint64_t *ret); /* 64, 8K, 8KiB, 2M, 1G: powers of 1024 */
 
-/* Human forms (product.md: SI time, KiB/MiB); they append. */
+/* Human forms (SI time, KiB/MiB); they append. */
 void as_fmt_duration(struct as_buf *b, uint64_t ns); /* 12.4 s, 3.10 ms, 412 ns */
 void as_fmt_bytes(struct as_buf *b, uint64_t bytes); /* 212 KiB */
 void as_fmt_count(struct as_buf *b, uint64_t n);     /* 21,640 */

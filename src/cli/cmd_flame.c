@@ -61,8 +61,7 @@ static char *default_output(const char *session)
 	return as_xasprintf("%.*s.svg", (int)n, base);
 }
 
-/* One line on stderr: what was written and what to do with it. Silent when the SVG goes to
- * stdout. */
+/* One line on stderr: what was written and what to do with it. Silent when the SVG goes to stdout. */
 static void tell(const char *path, size_t bytes)
 {
 	struct as_buf b = {0};

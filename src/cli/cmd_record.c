@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * assay record: runs a program (or attaches to one) and keeps where its CPU time went. Standard
- * output, input and the exit status belong to the program; what assay says goes to standard
- * error.
+ * output, input and the exit status belong to the program; what assay says goes to standard error.
  */
 #include <errno.h>
 #include <signal.h>

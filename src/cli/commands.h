@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "cli/options.h"
 
-/* Exit statuses (product.md); commands that run a program end with the program's own. */
+/* Exit statuses; commands that run a program end with the program's own. */
 enum as_exit {
 	AS_EXIT_FINE = 0,
 	AS_EXIT_ERROR = 1,

@@ -55,8 +55,7 @@ struct as_options_request {
 	/* the first operand ends the options (commands that run a program) */
 	bool stop_at_operand;
 };
-/* Sets defaults, then parses argv[0 … argc). AS_E_USAGE with the nearest option on an unknown
- * one. */
+/* Sets defaults, then parses argv[0 … argc). AS_E_USAGE with the nearest option on an unknown one. */
 int as_options_parse(const struct as_options_request *q, int argc, char **argv,
 		     int *ret_operands, struct as_error *err);
 

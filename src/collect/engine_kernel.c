@@ -127,8 +127,7 @@ static void forget(struct as_kernel *k, pid_t pid, uint64_t time_ns)
 	as_kmaps_forget(&k->maps, pid);
 }
 
-/* A process ends with its last thread; a leader that has gone before is looked at once a
- * second. */
+/* A process ends with its last thread; a leader that has gone before is looked at once a second. */
 static void tell_exits(struct as_kernel *k)
 {
 	as_vec_foreach (x, &k->exits) {

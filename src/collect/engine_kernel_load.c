@@ -159,8 +159,7 @@ int as_kbpf_open(struct as_kbpf *b, const struct as_kbpf_options *o, struct as_e
 	b->fd_processes = map_fd(b, "processes");
 	b->fd_files = map_fd(b, "files");
 	b->fd_sample = bpf_program__fd(bpf_object__find_program_by_name(b->obj, "on_sample"));
-	/* about 50 ns per run of any BPF program of the system; without it the cost stays
-	 * unknown */
+	/* about 50 ns per run of any BPF program of the system; without it the cost stays unknown */
 	b->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 	return map_memory(b, err);
 }

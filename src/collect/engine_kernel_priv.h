@@ -208,8 +208,7 @@ struct as_kstack { /* a sample's user part while it is completed */
 	uint32_t callers; /* of the last frame, as in struct as_raw_sample */
 };
 void as_krepair_init(struct as_krepair *r, const struct as_engine_env *env);
-/* Continues s in target memory as it is now; replaces s->frame by a longer list when that
- * worked. */
+/* Continues s in target memory as it is now; replaces s->frame by a longer list when that worked. */
 bool as_krepair_try(struct as_krepair *r, struct as_kstack *s, uint64_t now_ns);
 /* How many of the frames stand: one found by a frame pointer (bit in by_fp) that is not behind
  * a call ends the stack before it. */

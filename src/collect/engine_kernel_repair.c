@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Stacks the kernel walk could not finish (too deep, unknown mapping, no CFI, rules that need
- * all registers) are continued in the target's memory as it is when the sample is read, some 20
- * ms later. What has been popped and pushed since must not be believed. A continuation counts
- * only when
+ * all registers) are continued in the target's memory as it is when the sample is read, some
+ * 20 ms later. What has been popped and pushed since must not be believed. A continuation counts
+ * only when the first return addresses found stand behind calls, and
  *
- * - the slot the last known return address came from still holds it, before and after the walk,
- * or
- * - where that slot is not known (all registers needed, so the walk starts at the leaf again),
- * the frames the kernel did see come out again, and there was more than the leaf;
- * - and the first return addresses found stand behind calls.
+ *	- the slot the last known return address came from still holds it, before and after the
+ *	  walk, or
+ *	- where that slot is not known (all registers needed, so the walk starts at the leaf
+ *	  again), the frames the kernel did see come out again, and there was more than the leaf.
  *
  * Deep stacks barely change near their root. Per thread the last long continuation is kept:
  * when the stopping point is one of its frames and some of its slots, spread over the rest,

@@ -2,8 +2,7 @@
 /*
  * What processes do besides running: one dummy perf event per CPU, for the whole system, whose
  * ring carries mmap, comm, fork and exit records. A drain takes all rings up to their heads and
- * sorts by time; the records of one moment may still be split over two drains, which callers
- * bear.
+ * sorts by time; the records of one moment may still be split over two drains, which callers bear.
  */
 #include <errno.h>
 #include <linux/perf_event.h>

@@ -410,8 +410,7 @@ static int ring_drain(void *p, int *ret_wait_ms, struct as_error *err)
 
 	n = epoll_wait(e->epfd, ev, AS_ARRAY_LEN(ev), 0);
 	for (int i = 0; i < n; i++) {
-		/* all it could tell has been told: without this poll would return at once for
-		 * ever */
+		/* all it could tell has been told: without this, poll would return at once for ever */
 		if (ev[i].events & (EPOLLHUP | EPOLLERR))
 			epoll_ctl(e->epfd, EPOLL_CTL_DEL, ev[i].data.fd, NULL);
 	}

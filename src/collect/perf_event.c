@@ -197,8 +197,7 @@ int as_perf_choose_event(bool want_kernel_stacks, struct as_perf_event_choice *r
 	int e = ENOENT;
 
 	for (size_t i = 0; i < AS_ARRAY_LEN(events); i++) {
-		/* with kernel mode and its call chain, then without the chain, then user mode
-		 * only */
+		/* with kernel mode and its call chain, then without the chain, then user mode only */
 		for (int less = want_kernel_stacks ? 0 : 1; less < 3; less++) {
 			struct as_perf_event_choice c = events[i];
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Records of perf rings. Layouts: perf_event_open(2), for the sample types perf_event.c asks
- * for. */
+/* Records of perf rings. Layouts: perf_event_open(2), for the sample types perf_event.c asks for. */
 #include "collect/perf_event.h"
 
 #include <string.h>

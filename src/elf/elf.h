@@ -69,8 +69,7 @@ const struct as_elf_section *as_elf_find_section(const struct as_elf *e, const c
 #define AS_ELF_MAX_SECTION (4ull << 30)
 int as_elf_section_data(struct as_elf *e, const char *name, const uint8_t **ret_p,
 			size_t *ret_n, struct as_error *err);
-/* Bytes of the file image at an svma range (inside one segment's file part); NULL when not
- * there. */
+/* Bytes of the file image at an svma range (inside one segment's file part); NULL when not there. */
 const uint8_t *as_elf_at(const struct as_elf *e, uint64_t svma, size_t n);
 /* .eh_frame found through PT_GNU_EH_FRAME, for objects without section headers: from there to the
  * end of its segment (the terminator ends it). NULL when there is none. */

@@ -57,8 +57,7 @@ static void put_control(struct as_buf *out, char c)
 	as_buf_add(out, utf8, sizeof utf8);
 }
 
-/* Where the blank stands that separates a last word which looks like a weight; n: there is
- * none. */
+/* Where the blank stands that separates a last word which looks like a weight; n: there is none. */
 static size_t blank_before_number(const char *name, size_t n)
 {
 	size_t i = n;

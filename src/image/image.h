@@ -106,8 +106,7 @@ struct as_module *as_image_add_file(struct as_image *im, const char *path,
 void as_image_add_closure(struct as_image *im, const char *program_path, uint32_t *ids,
 			  size_t max, size_t *n);
 
-/* Compiled unwind table (from the cache or made now, at most once); NULL when the module has
- * none. */
+/* Compiled unwind table (from the cache or made now, at most once); NULL when the module has none. */
 const struct as_utable *as_image_module_table(struct as_image *im, struct as_module *m);
 /* Loads the full CFI and keeps it; as_image_unwind_find hands it out from then on. For stacks
  * that ended with AS_END_EXPR: load the last frame's module and unwind again. */

@@ -36,8 +36,7 @@ static uint64_t mtime_ns(const struct stat *st)
 	return (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec;
 }
 
-/* Device numbers of overlay and btrfs mappings differ from stat's; the inode number decides
- * there. */
+/* Device numbers of overlay and btrfs mappings differ from stat's; the inode number decides there. */
 static bool same_inode(int fd, const struct as_module_where *w)
 {
 	struct stat st;

@@ -8,7 +8,7 @@
  * the query's threads and time range (before focus/ignore), so that rows of different questions
  * compare. Recursion counts once in totals.
  *
- * Cost: loading is linear in samples (about 50 ns each) with memory of 24 bytes a sample plus the
+ * Cost: loading is linear in samples (about 150 ns each) with memory of 24 bytes a sample plus the
  * stack tree; a profile costs by distinct stacks and clusters, not by samples times depth.
  */
 #ifndef AS_MODEL_MODEL_H
@@ -225,8 +225,7 @@ struct as_profile {
 	const struct as_model *model; /* must outlive the profile */
 };
 
-/* AS_E_USAGE for a bad regular expression, AS_E_NOTFOUND with near names for an unknown
- * function. */
+/* AS_E_USAGE for a bad regular expression, AS_E_NOTFOUND with near names for an unknown function. */
 int as_profile_make(const struct as_model *m, const struct as_query *q, struct as_profile **ret,
 		    struct as_error *err);
 void as_profile_free(struct as_profile *p);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Nodes: the shaped tree without its lightest branches, children heaviest first, with
- * intervals. */
+/* Nodes: the shaped tree without its lightest branches, children heaviest first, with intervals. */
 #include <math.h>
 #include <stdlib.h>
 #include "model/profile_priv.h"

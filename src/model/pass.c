@@ -107,8 +107,7 @@ static inline void add_link(struct sheet *s, uint32_t link, double weight)
 	s->words[link / 4096] |= 1ull << link / 64 % 64;
 }
 
-/* A row may be listed twice while it weighs nothing; it is then closed twice with the same
- * result. */
+/* A row may be listed twice while it weighs nothing; it is then closed twice with the same result. */
 static inline void add_row(struct sheet *s, uint32_t row, double weight)
 {
 	if (s->row[row] == 0)

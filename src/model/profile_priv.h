@@ -135,8 +135,7 @@ void as_shape_clear(struct as_shaped *s);
 
 void as_scan_samples(struct as_build *b);
 /* Rows of shares over the nodes of a tree: total_row[node], self_row[node] index rows or are
- * AS_NONE; self_row may be NULL. leaf as in struct as_shaped. The rows' n_samples counts
- * blocks. */
+ * AS_NONE; self_row may be NULL. leaf as in struct as_shaped. The rows' n_samples counts blocks. */
 struct as_pass {
 	const struct as_ktree *tree;
 	const uint32_t *leaf, *self_row, *total_row;

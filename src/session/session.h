@@ -12,8 +12,7 @@
  *
  * A chunk is closed before it is 1 s old and after 256 KiB of records. kill -9 loses the open one
  * at most. An existing session of that name is replaced only at the end; any other file is refused;
- * NAME.partial of a crashed recording is kept as NAME.partial.old, that of a running one is
- * refused.
+ * NAME.partial of a crashed recording is kept as NAME.partial.old, that of a running one is refused.
  */
 #ifndef AS_SESSION_SESSION_H
 #define AS_SESSION_SESSION_H

@@ -73,8 +73,7 @@ static void add_step(struct as_share_row *r, const struct as_blocks *b, uint32_t
 
 /*
  * The open block is over and the row's next one is `next` (n_blocks: none). Rows are mostly
- * absent, and steps between absences add nothing, so only the steps around present blocks are
- * made.
+ * absent, and steps between absences add nothing, so only the steps around present blocks are made.
  */
 static void close_block(struct as_share_row *r, const struct as_blocks *b, size_t next)
 {

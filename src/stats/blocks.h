@@ -61,7 +61,7 @@ struct as_blocks {
 	double sum_weight2; /* sum over samples of weight^2 */
 	double sum_w2;      /* sum over blocks of w[b]^2; set by finish */
 	double sum_dw2;     /* sum over neighbours of (w[b+1] - w[b])^2; set by finish */
-	double quantile;    /* Student\'s for a variance from n_blocks; set by finish */
+	double quantile;    /* Student's for a variance from n_blocks; set by finish */
 };
 
 /*

@@ -61,8 +61,7 @@ static uint16_t indirect_form(struct as_rd *r)
 {
 	uint64_t form = as_dw_uleb(r);
 
-	/* A second indirection is legal in no version, and implicit_const has its value
-	 * elsewhere. */
+	/* A second indirection is legal in no version, and implicit_const has its value elsewhere. */
 	if (form == DW_FORM_indirect || form == DW_FORM_implicit_const || form > UINT16_MAX) {
 		r->bad = true;
 		return DW_FORM_flag_present;

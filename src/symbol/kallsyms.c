@@ -34,8 +34,7 @@ static bool is_text(char type)
 	return type && strchr("tTwWi", type);
 }
 
-/* Linker script marks (_stext, _etext, __entry_text_start…): they bound functions, and are
- * none. */
+/* Linker script marks (_stext, _etext, __entry_text_start…): they bound functions, and are none. */
 static bool is_mark(const char *name)
 {
 	static const char *const ends[] = {"_text",      "_stext",     "_etext",

@@ -16,8 +16,7 @@ int as_kallsyms_parse(const char *text, size_t n, struct as_kallsyms **ret,
 		      struct as_error *err);
 void as_kallsyms_free(struct as_kallsyms *k);
 bool as_kallsyms_hidden(const struct as_kallsyms *k);
-/* Name of the function that holds addr; NULL when none. *ret_module is NULL for the core
- * kernel. */
+/* Name of the function that holds addr; NULL when none. *ret_module is NULL for the core kernel. */
 const char *as_kallsyms_find(const struct as_kallsyms *k, uint64_t addr, uint64_t *ret_start,
 			     const char **ret_module);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Collect, sort by (address, preference), merge equal names, bound the sizes; then binary
- * search. */
+/* Collect, sort by (address, preference), merge equal names, bound the sizes; then binary search. */
 #include "symbol/symtab_priv.h"
 
 #include <elf.h>

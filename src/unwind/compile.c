@@ -351,8 +351,7 @@ static void sort_code(struct compiler *c)
 	}
 }
 
-/* Pages a table of this input may have: those of its code, and some for each function
- * elsewhere. */
+/* Pages a table of this input may have: those of its code, and some for each function elsewhere. */
 static uint64_t page_budget(const struct compiler *c)
 {
 	uint64_t pages = 65536 + 64 * (uint64_t)c->index.nfde;

@@ -5,8 +5,7 @@
 #include "unwind/cfi_priv.h"
 #include "unwind/unwind.h"
 
-/* The FDE of svma, by the index u keeps for in, which is made after a few look-ups. u may be
- * NULL. */
+/* The FDE of svma, by the index u keeps for in, which is made after a few look-ups. u may be NULL. */
 bool as_unwinder_find_fde(struct as_unwinder *u, const struct as_cfi_input *in,
 			  const struct as_cfi_section sec[2], uint64_t svma,
 			  struct as_fde *ret);

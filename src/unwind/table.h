@@ -85,8 +85,7 @@ struct as_rule {
  * table. */
 bool as_utable_find(const struct as_utable *t, uint64_t svma, struct as_rule *ret);
 
-/* Function extents from FDEs, sorted by start, for stripped binaries: [start, end) pairs
- * appended. */
+/* Function extents from FDEs, sorted by start, for stripped binaries: [start, end) pairs appended. */
 struct as_extent {
 	uint64_t start_svma, end_svma;
 };

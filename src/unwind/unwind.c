@@ -381,8 +381,7 @@ static void commit(struct as_walk *w)
 	w->exact = n->exact;
 }
 
-/* A return address in no mapping is shown only when code can be seen there and it is a call
- * site. */
+/* A return address in no mapping is shown only when code can be seen there and it is a call site. */
 static bool plausible(struct as_walk *w)
 {
 	const struct as_walk_next *n = &w->next;

@@ -95,8 +95,7 @@ void as_unwind_continue(const struct as_unwind_env *env, struct as_uframe *frame
 			struct as_unwind_result *inout);
 
 /* True when the bytes before a return address end in a call instruction of arch. code: the n
- * bytes
- * (>= 1) that lie right before it. aarch64: BL/BLR. x86-64: E8, FF /2, with prefixes. */
+ * bytes (>= 1) that lie right before it. aarch64: BL/BLR. x86-64: E8, FF /2, with prefixes. */
 bool as_is_after_call(enum as_arch arch, const uint8_t *code, size_t n);
 
 #endif

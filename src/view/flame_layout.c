@@ -20,8 +20,7 @@ struct layout {
 	AS_VEC(struct todo) todo;
 };
 
-/* Parents have smaller indices than their children is not promised: heights by explicit
- * descent. */
+/* Parents need not have smaller indices than their children: heights by explicit descent. */
 static void measure_heights(struct layout *l)
 {
 	const struct as_node *nodes = l->p->nodes.v;

@@ -448,8 +448,7 @@ static void add_time(struct as_buf *b, const struct as_query *q)
 		as_fmt_duration(b, q->to_ns);
 }
 
-/* What was asked, when it was more than the plain table: "callers of 'x' · focus 'y': 34.2 % of
- * …" */
+/* What was asked, when it was more than the plain table: "callers of 'x' · focus 'y': 34.2 % of …" */
 static void question(const struct as_report_request *q, const struct as_profile *p,
 		     const struct as_style *style, struct as_buf *out)
 {

@@ -2,8 +2,7 @@
 /*
  * The trust block: how far the figures of a session can be believed. One or two lines when all
  * is well; with trouble first what is wrong and what it does to the figures ("!"), then what
- * mends it
- * ("→"). The thresholds stand in trust.c.
+ * mends it ("→"). The thresholds stand in trust.c.
  */
 #ifndef AS_VIEW_TRUST_H
 #define AS_VIEW_TRUST_H

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Any text as a linkage name and as a demangled name; short forms are never empty nor
- * unbounded. */
+/* Any text as a linkage name and as a demangled name; short forms are never empty nor unbounded. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -64,8 +64,7 @@ static inline const char *fx_dir(void)
 	return fx_dir_;
 }
 
-/* Runs a command in the scratch directory, its standard error silenced unless FX_VERBOSE is
- * set. */
+/* Runs a command in the scratch directory, its standard error silenced unless FX_VERBOSE is set. */
 __attribute__((format(printf, 1, 2))) static inline int fx_sh(const char *fmt, ...)
 {
 	char cmd[16384];

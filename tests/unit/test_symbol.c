@@ -710,8 +710,7 @@ static void the_index_directory_keeps_what_was_used_last(void **st)
 	as_symindex_trim(fx_path("absent"), 0);
 }
 
-/* Flips bytes of the debug sections; whatever comes out, it comes back and says what it left
- * out. */
+/* Flips bytes of the debug sections; whatever comes out, it comes back and says what it left out. */
 static void damaged_dwarf_never_ends_the_run(void **st)
 {
 	static const char *const section[] = {

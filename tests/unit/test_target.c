@@ -134,8 +134,7 @@ static char *output_of(char *const argv[])
 
 static void the_child_has_no_descriptor_of_ours(void **state)
 {
-	/* 9: held open across exec on purpose, so that the list is known to show what is
-	 * inherited */
+	/* 9: held open across exec on purpose, so that the list is known to show what is inherited */
 	int witness = dup2(2, 9);
 	char *text = output_of(
 		(char *[]){"sh", "-c", "cd /proc/self/fd; for f in *; do echo $f; done", NULL});

@@ -664,8 +664,7 @@ static void calls_are_told_from_other_instructions(void **state)
 	assert_false(after(AS_ARCH_NONE, &arm_calls[0], 4));
 }
 
-/* Whatever the stack holds, an unwinding ends, and every frame but leaf and signal is a call
- * site. */
+/* Whatever the stack holds, an unwinding ends, and every frame but leaf and signal is a call site. */
 static void random_stacks_end_and_invent_nothing(void **state)
 {
 	uint64_t x = 88172645463325252ull;

@@ -291,8 +291,7 @@ AS_WALK_INLINE int as_walk_saved(struct as_walk *w, uint32_t w0, uint64_t cfa, u
 	return 0;
 }
 
-/* Records the frame at pc and moves to its caller. Non-zero: the stack has ended, w->end says
- * why. */
+/* Records the frame at pc and moves to its caller. Non-zero: the stack has ended, w->end says why. */
 AS_WALK_INLINE int as_walk_step(struct as_walk *w)
 {
 	uint64_t avma = w->pc - w->dec, cfa, fp, ra;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* aarch64 machine code: call sites, known roots and trampolines, functions and PLTs without
- * CFI. */
+/* aarch64 machine code: call sites, known roots and trampolines, functions and PLTs without CFI. */
 #include "unwind/arch_priv.h"
 #include "unwind/builder_priv.h"
 #include "base/buf.h"

@@ -104,8 +104,7 @@ static void plt(struct as_ut_builder *b, uint64_t svma, uint64_t section_svma,
 	const uint8_t *code = section.p;
 	uint64_t first = section_svma;
 	uint32_t plain = as_ut_w0(AS_UT_CFA_SP, AS_UT_FP_SAME, 0);
-	/* entry 0 of a lazy PLT pushes the module's handle after the index that is already
-	 * there */
+	/* entry 0 of a lazy PLT pushes the module's handle after the index that is already there */
 	if (section.n >= 16 && code[0] == 0xff && code[1] == 0x35) {
 		if (svma < section_svma + 6)
 			as_ut_emit(b, svma, plain, 16);
