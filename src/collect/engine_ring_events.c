@@ -418,12 +418,13 @@ uint64_t as_ring_weight(struct as_ring *e, struct as_ring_thread *t,
 	return weight;
 }
 
-/* CPU time since the last sample, which the new period throws away: by the share of time the thread has. */
+/* CPU time since the last sample, which the new period throws away: by the share of time the thread
+ * has lately. Had it kept that, another sample would be there: else it left this CPU at some moment. */
 static uint64_t cut_off(const struct as_ring_sampler *s, uint64_t now_ns)
 {
-	double part = s->gap_ns ? (double)(now_ns - s->last_ns) / (double)s->gap_ns : 0.5;
+	double part = s->gap_ns ? (double)(now_ns - s->last_ns) / (double)s->gap_ns : 1;
 
-	return (uint64_t)((double)s->period_ns * AS_MIN(part, 1.0));
+	return (uint64_t)((double)s->period_ns * (part < 1 ? part : 0.5));
 }
 
 static void reroll(struct as_ring *e, struct as_ring_sampler *s)
