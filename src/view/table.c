@@ -362,7 +362,8 @@ void as_table_print(const struct as_table *t, const struct as_style *style, stru
 
 /* ---- data ---- */
 
-/* Control characters but newline, and what is no UTF-8, are shown as on a terminal: people look at CSV there. */
+/* Control characters but newline, and what is no UTF-8, are shown as on a terminal: people look at
+ * CSV there. */
 static void csv_text(struct as_buf *out, const char *s)
 {
 	AS_CLEANUP(as_buf_clear) struct as_buf b = {0};

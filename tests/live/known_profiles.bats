@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # Intervals hold the truth: programs whose profile is known, a few runs each. bench/known-profiles
 # measures the coverage itself; this is the alarm for what breaks it (a biased sampler, lockstep, an interval
 # that forgets a source of error).

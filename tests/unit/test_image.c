@@ -262,7 +262,7 @@ static void the_closure_names_program_interpreter_and_libraries(void **state)
 	uint32_t ids[64];
 	size_t n = 0;
 	bool libc = false, ld = false;
-	as_image_add_closure(im, "/usr/bin/git", ids, 64, &n);
+	as_image_add_closure(im, "/bin/bash", ids, 64, &n);
 	if (!n) {
 		as_image_free(im);
 		skip();
@@ -284,9 +284,11 @@ static void tables_come_from_the_cache_and_damage_there_is_mended(void **state)
 	AS_CLEANUP(as_free_autop) char *cache = as_xasprintf("%s/cache", dir);
 	for (int round = 0; round < 3; round++) {
 		struct as_image *im = as_image_new(cache);
-		struct as_module *m = as_image_add_file(im, "/usr/bin/git", NULL);
-		if (!m)
+		struct as_module *m = as_image_add_file(im, "/bin/bash", NULL);
+		if (!m) {
+			as_image_free(im);
 			skip(); /* a table that takes a moment is wanted */
+		}
 		assert_non_null(as_image_module_table(im, m));
 		as_image_costs(im, &cost);
 		assert_int_equal(cost.tables_built, round != 1);
