@@ -142,18 +142,20 @@ void as_share_interval(const struct as_share_row *row, const struct as_blocks *b
 	double n_kish = b->sum_w * b->sum_w / b->sum_weight2;
 	double independent = p * (1 - p) / n_kish;
 
+	double inflate = 1;
+
 	ret->share = p;
 	if (b->n_blocks >= AS_BLOCKS_MIN && independent > 0) {
-		double w2 = b->sum_w * b->sum_w;
+		double w2 = b->sum_w * b->sum_w, unsure = b->quantile / ret->quantile;
 		double near = n / (2 * (n - 1)) / w2 *
 			      residual2(r.sum_dx2, r.sum_dxdw, b->sum_dw2, p);
 		double between = n / (n - 1) / w2 * residual2(r.sum_x2, r.sum_xw, b->sum_w2, p);
 
 		ret->deff = AS_MAX(1.0, near / independent);
 		ret->drift = near > 0 ? between / near : 1;
-		ret->quantile = b->quantile;
+		inflate = AS_MAX(1.0, near / independent * unsure * unsure);
 	}
-	ret->n_eff = n_kish / ret->deff;
+	ret->n_eff = n_kish / inflate;
 
 	struct as_interval i =
 		as_proportion_interval(p * ret->n_eff, ret->n_eff, ret->quantile);

@@ -28,9 +28,11 @@
  * locks, so treating them as independent would be wrong, and sums over threads carry their
  * covariance.
  *
- * Never narrower than independent samples of unequal weight allow (Kish: n = (sum w)^2 / sum
- * w^2). The variance has about 2n/3 degrees of freedom, so Student's quantile replaces the
- * normal one; with fewer than AS_BLOCKS_MIN blocks the data cannot tell a variance, deff is 1.
+ * The interval is the wider of two: that of independent samples of unequal weight (Kish: n =
+ * (sum w)^2 / sum w^2) with the normal quantile, and that of the variance above with Student's,
+ * for about 2n/3 degrees of freedom. Both as one: n_eff is the number of independent samples whose
+ * interval with the normal quantile is as wide. Where the blocks show nothing, their number then
+ * costs nothing. With fewer than AS_BLOCKS_MIN blocks the data cannot tell a variance.
  *
  * Sources: K. M. Wolter, Introduction to Variance Estimation, 2nd ed. 2007, ch. 6 and 8.2
  * (ratio linearisation, successive differences); J. von Neumann et al., Ann. Math. Stat. 12
@@ -84,18 +86,19 @@ struct as_share_estimate {
 	double share;  /* 0..1; 0 when there are no samples */
 	double lo, hi; /* 95 %; [0, 1] when there are no samples */
 	double deff;   /* >= 1 */
-	double n_eff;  /* independent, equal samples that would be as sure */
+	double n_eff;  /* independent, equal samples that would be as sure; <= n / deff */
 	/* between-block over neighbour variance: about 1 steady, >> 1 in phases */
 	double drift;
-	double quantile; /* used for the interval: 1.96, more when blocks are few */
+	double quantile; /* that goes with n_eff: 1.96 */
 };
 
 /*
  * Chooses blocks of at least 20 ms and about AS_BLOCK_SAMPLES samples: long enough that samples
  * which depend on each other (those of one drawn period) share a block or two, short enough that a
- * hundred samples make sixteen blocks. Eight blocks only would cost a factor 1.3 in Student's
- * quantile, none at all would miss what a beat does (89 % covered instead of 97 %: 30 % of every
- * 10 ms at 100 Hz, periods drawn every six samples). start_ns <= end_ns; as_blocks_clear after.
+ * hundred samples make sixteen blocks (with none, a beat goes unseen: 89 % covered instead of 97 %,
+ * for 30 % of every 10 ms at 100 Hz, periods drawn every six samples) and that a program's own
+ * changes are rarely taken for errors: 30 ms would widen those of one that changes every 30 ms by a
+ * third. start_ns <= end_ns; as_blocks_clear after.
  */
 void as_blocks_init(struct as_blocks *b, uint64_t start_ns, uint64_t end_ns,
 		    uint64_t n_samples);
