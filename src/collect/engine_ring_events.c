@@ -7,7 +7,7 @@
  * are inherited by what the thread clones or forks later.
  *
  * Periods are random in [1/2, 3/2] of the nominal one: per sampler when it is opened, again
- * every 20 ms of CPU time or so, every 6 samples at least (PERF_EVENT_IOC_PERIOD), and for a clone
+ * at the first drain after 8 ms or so of CPU time and about 6 samples (PERF_EVENT_IOC_PERIOD), and for a clone
  * whatever its creator's event had at that moment. A clone keeps its period until its events are
  * reopened; no ioctl reaches it. A fixed random period meets a given program's rhythm with a
  * chance of about N^-1 in N samples; a fixed nominal one always does. The samples of a period
@@ -61,7 +61,7 @@ static uint64_t random_period(struct as_ring *e)
 /* Samples until the next change of period. */
 static uint32_t random_run(struct as_ring *e)
 {
-	uint64_t mean = AS_MIN(AS_MAX(e->rate_hz * 20 / 1000, 6ull), 256ull);
+	uint64_t mean = AS_MIN(AS_MAX(e->rate_hz * 8 / 1000, 6ull), 256ull);
 
 	return (uint32_t)(mean / 2 + as_ring_random(e) % (mean + 1));
 }
