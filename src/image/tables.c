@@ -14,7 +14,8 @@
 #include "base/sys.h"
 #include "elf/debugfile.h"
 
-#define CACHE_KIND       "unwind-1" /* the number changes with the table's format and patches */
+/* The number changes whenever the compiler makes other tables of the same file. */
+#define CACHE_KIND       "unwind-2"
 #define CACHE_MAX_BYTES  (256u << 20)
 /* What compiles faster than a file is written and read back is compiled each time. */
 #define WORTH_CACHING_NS 300000u
