@@ -5,12 +5,13 @@
  *
  * PERF_EVENT_IOC_PERIOD restarts the running interval: what had passed of it is lost, half a
  * period on average. Two consequences:
- * - A sample's weight is the time (event count) since the CPU's event fired before, measured in
- * the BPF program, not the nominal period. Whatever happened to the timer in between (restarts,
- * late interrupts, throttling), weights add up to the time that passed.
- * - To deliver the rate asked for, periods are drawn around a mean m other than P: between two
- * restarts T apart T/p - 1/2 firings of a period p happen, 1/p is ln 3 / m on average, and T/P are
- * wanted: m = T ln 3 / (T/P + 1/2).
+ *
+ *	- A sample's weight is the time (event count) since the CPU's event fired before, measured
+ *	  in the BPF program, not the nominal period. Whatever happened to the timer in between
+ *	  (restarts, late interrupts, throttling), weights add up to the time that passed.
+ *	- To deliver the rate asked for, periods are drawn around a mean m other than P: between
+ *	  two restarts T apart, T/p - 1/2 firings of a period p happen, 1/p is ln 3 / m on average,
+ *	  and T/P are wanted: m = T ln 3 / (T/P + 1/2).
  *
  * A period is never changed from a thread that runs on that same CPU. The restart would be tied
  * to a moment when the recorder has just displaced what ran there; on a busy machine what runs

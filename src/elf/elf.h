@@ -98,7 +98,7 @@ struct as_elf_symbol {
 	const char *name;          /* mangled, version suffix cut; valid until close */
 	bool func, ifunc, global, weak, dynamic;
 	bool untyped; /* STT_NOTYPE: what assembly makes of a label */
-	bool mini; /* from .gnu_debugdata */
+	bool mini;    /* from .gnu_debugdata */
 };
 typedef void (*as_elf_symbol_fn)(void *ctx, const struct as_elf_symbol *s);
 int as_elf_each_symbol(struct as_elf *e, as_elf_symbol_fn fn, void *ctx, struct as_error *err);
