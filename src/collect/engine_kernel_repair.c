@@ -348,7 +348,9 @@ static bool from_stop(struct walk *w, struct as_kstack *s, uint64_t now_ns)
 	walk_on(w, s, now_ns);
 	if (w->res.nframes == 1)
 		return w->joined != NULL;
-	if (!slot_holds(w, sp, pc) || !calls_are_plausible(w, r->frame + 1, w->res.nframes - 1))
+	/* a thread that has ended gave its stack back: it reads as zeros */
+	if (w->res.zero_root || !slot_holds(w, sp, pc) ||
+	    !calls_are_plausible(w, r->frame + 1, w->res.nframes - 1))
 		return false;
 	if (w->res.end == AS_END_ROOT)
 		memo_keep(w, s, now_ns);
@@ -379,7 +381,8 @@ static bool from_leaf(struct walk *w, struct as_kstack *s)
 		(void)as_image_module_cfi(r->im,
 					  as_image_module(r->im, s->frame[s->n - 1].module));
 	as_unwind(&w->env, &regs, r->frame, r->max, &w->res);
-	if (w->res.nframes <= s->n || (s->n == 1 && !may_call(w, &r->frame[1], s->reg[16])))
+	if (w->res.zero_root || w->res.nframes <= s->n ||
+	    (s->n == 1 && !may_call(w, &r->frame[1], s->reg[16])))
 		return false;
 	for (size_t i = 0; i < s->n; i++)
 		if (r->frame[i].svma != s->frame[i].addr ||

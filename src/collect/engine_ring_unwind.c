@@ -288,7 +288,8 @@ static bool continue_live(struct walk *w, struct as_ring_thread *t,
 	w->live = true;
 	walk_on(w, &t->memo, &more);
 	w->live = false;
-	if ((more.end != AS_END_ROOT && more.end != AS_END_DEPTH) ||
+	/* zero_root: the thread has ended and given its stack back, which reads as zeros */
+	if ((more.end != AS_END_ROOT && more.end != AS_END_DEPTH) || more.zero_root ||
 	    !calls_are_real(w, w->e->uframes, res->nframes,
 			    AS_MIN(more.nframes, res->nframes + 4096))) {
 		w->callers = 0;

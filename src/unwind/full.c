@@ -124,8 +124,10 @@ static int apply(struct full *f, const struct as_cfi_rows *row, const struct as_
 	to->valid |= 1ull << a->sp | 1ull << a->pc;
 	w->next.all = true;
 	w->next.exact = cie->signal;
-	if (!to->r[a->pc])
+	if (!to->r[a->pc]) {
+		w->ret->zero_root = true;
 		return AS_END_ROOT;
+	}
 	if (cie->signal)
 		return WALK_NEXT;
 	bool on_sp = row->slot[0].kind == AS_CFI_REG && row->slot[0].reg == a->sp;

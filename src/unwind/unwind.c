@@ -232,8 +232,10 @@ int as_walk_table(struct as_walk *w, struct as_rule rule)
 		return e;
 	w->next.pc &= w->arch->address_mask;
 	w->next.sp = cfa;
-	if (!w->next.pc)
+	if (!w->next.pc) {
+		w->ret->zero_root = true;
 		return AS_END_ROOT;
+	}
 	return as_walk_progress(w, cfa, w->next.pc,
 				kind != AS_UT_CFA_SP && kind != AS_UT_CFA_PLT);
 }

@@ -81,6 +81,7 @@ struct as_unwind_result {
 	struct as_uregs last;
 	uint64_t lowest_sp, highest_addr; /* stack bytes touched: [lowest_sp, highest_addr) */
 	bool used_full_cfi, used_frame_pointer;
+	bool zero_root; /* ROOT because the return address was 0; memory given back reads so, too */
 };
 
 /* Unwinds from regs; at most max frames (AS_END_DEPTH beyond). frames[0] is the leaf. */

@@ -258,6 +258,10 @@ static void a_return_address_of_zero_is_a_root(void **state)
 	w.stack[3] = 0;
 	unwind(x86_regs(BIAS + 0x1085, at(0), 0));
 	FRAMES(AS_END_ROOT, BIAS + 0x1085);
+	assert_true(w.res.zero_root);
+	uint64_t fp = usual_stack(10);
+	unwind(x86_regs(BIAS + 0x10c5, at(10), fp));
+	assert_false(w.res.zero_root); /* its root says so by CFI */
 }
 
 static void a_call_at_a_functions_end_belongs_to_it(void **state)
