@@ -140,9 +140,7 @@ void as_share_interval(const struct as_share_row *row, const struct as_blocks *b
 
 	double n = (double)b->n_blocks, p = AS_MIN(r.sum_x / b->sum_w, 1.0);
 	double n_kish = b->sum_w * b->sum_w / b->sum_weight2;
-	double independent = p * (1 - p) / n_kish;
-
-	double inflate = 1;
+	double independent = p * (1 - p) / n_kish, inflate = 1;
 
 	ret->share = p;
 	if (b->n_blocks >= AS_BLOCKS_MIN && independent > 0) {
@@ -153,7 +151,10 @@ void as_share_interval(const struct as_share_row *row, const struct as_blocks *b
 
 		ret->deff = AS_MAX(1.0, near / independent);
 		ret->drift = near > 0 ? between / near : 1;
-		inflate = AS_MAX(1.0, near / independent * unsure * unsure);
+		/* However alike, the samples of a row are one observation at least. */
+		inflate =
+			AS_MIN(near / independent * unsure * unsure, AS_MIN(p, 1 - p) * n_kish);
+		inflate = AS_MAX(1.0, inflate);
 	}
 	ret->n_eff = n_kish / inflate;
 

@@ -32,7 +32,8 @@
  * (sum w)^2 / sum w^2) with the normal quantile, and that of the variance above with Student's,
  * for about 2n/3 degrees of freedom. Both as one: n_eff is the number of independent samples whose
  * interval with the normal quantile is as wide. Where the blocks show nothing, their number then
- * costs nothing. With fewer than AS_BLOCKS_MIN blocks the data cannot tell a variance.
+ * costs nothing. A row (or all but it) is never worth less than one sample: few samples tell nothing
+ * of their own design effect. With fewer than AS_BLOCKS_MIN blocks the data cannot tell a variance.
  *
  * Sources: K. M. Wolter, Introduction to Variance Estimation, 2nd ed. 2007, ch. 6 and 8.2
  * (ratio linearisation, successive differences); J. von Neumann et al., Ann. Math. Stat. 12

@@ -375,6 +375,22 @@ static void no_samples_and_all_samples_have_honest_bounds(void **state)
 	as_vec_clear(&s);
 }
 
+/* One sample of twice the usual weight looks like a cluster of two, and proves nothing. */
+static void a_single_sample_is_one_sample(void **state)
+{
+	samples_vec s = {0};
+
+	for (unsigned n = 0; n < 50; n++)
+		as_vec_push(&s, (struct sample){n * 4 * MS, n == 17, n == 17 ? 2 : 1});
+
+	struct as_share_estimate e = estimate(&s, 200 * MS);
+
+	assert_true(fabs(e.share - 2.0 / 51) < 1e-9);
+	assert_true(e.share * e.n_eff > 0.999);
+	assert_true(e.hi < 0.21);
+	as_vec_clear(&s);
+}
+
 /* The sparse sums against the plain definition, blocks in random order of presence. */
 static void sparse_sums_equal_the_definition(void **state)
 {
@@ -485,6 +501,7 @@ int main(void)
 		cmocka_unit_test(phases_do_not_widen_the_interval),
 		cmocka_unit_test(lumps_raise_the_design_effect),
 		cmocka_unit_test(no_samples_and_all_samples_have_honest_bounds),
+		cmocka_unit_test(a_single_sample_is_one_sample),
 		cmocka_unit_test(sparse_sums_equal_the_definition),
 		cmocka_unit_test(rows_are_ranked_only_where_the_data_can),
 		cmocka_unit_test(equal_rows_are_rarely_ranked),
