@@ -197,6 +197,11 @@ static enum as_lang demangle(const char *name, struct as_buf *out)
 	return AS_LANG_C;
 }
 
+static bool is_plt(const char *linkage, size_t n)
+{
+	return n > 4 && memcmp(linkage + n - 4, "@plt", 4) == 0;
+}
+
 enum as_lang as_demangle(const char *linkage, struct as_buf *out, bool *ret_cold)
 {
 	bool cold;
@@ -205,7 +210,12 @@ enum as_lang as_demangle(const char *linkage, struct as_buf *out, bool *ret_cold
 
 	if (ret_cold)
 		*ret_cold = cold;
-	if (linkage[n]) {
+	if (is_plt(linkage, n)) {
+		AS_CLEANUP(as_free_autop) char *stem = as_xstrndup(linkage, n - 4);
+
+		lang = demangle(stem, out);
+		as_buf_adds(out, "@plt");
+	} else if (linkage[n]) {
 		AS_CLEANUP(as_free_autop) char *stem = as_xstrndup(linkage, n);
 
 		lang = demangle(stem, out);

@@ -14,7 +14,7 @@ enum as_lang { AS_LANG_C, AS_LANG_RUST, AS_LANG_CXX };
 
 /* Appends the demangled full form of linkage to out (linkage itself when it is not mangled). LLVM
  * and GCC suffixes (.llvm.123, .cold, .part.0, .constprop.1) are kept out of the name; `.cold` is
- * told. */
+ * told. What "@plt" follows is demangled alone. */
 enum as_lang as_demangle(const char *linkage, struct as_buf *out, bool *ret_cold);
 
 enum as_name_flags {

@@ -149,7 +149,8 @@ void as_name_short(const char *full, enum as_lang lang, unsigned flags, struct a
 {
 	struct as_name_out o = {
 		.b = out, .start = out->len, .fold = flags & AS_NAME_FOLD_GENERICS};
-	struct as_span s = as_span_of(full, strlen(full));
+	size_t n = strlen(full), plt = n > 4 && memcmp(full + n - 4, "@plt", 4) == 0 ? 4 : 0;
+	struct as_span s = as_span_of(full, n - plt);
 
 	if (lang == AS_LANG_RUST)
 		as_name_short_rust(&o, s);
@@ -159,6 +160,7 @@ void as_name_short(const char *full, enum as_lang lang, unsigned flags, struct a
 		as_buf_add(out, full, AS_MIN(s.n, (size_t)AS_NAME_MAX_OUT));
 	if (out->len == o.start)
 		as_buf_addc(out, '?');
+	as_buf_add(out, full + n - plt, plt);
 }
 
 void as_name_crate(const char *full, enum as_lang lang, struct as_buf *out)

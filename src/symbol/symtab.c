@@ -9,6 +9,7 @@
 #include <string.h>
 #include "base/mem.h"
 #include "symbol/demangle_priv.h"
+#include "symbol/plt_priv.h"
 
 /* More executable segments are not real either. */
 #define MAX_EXEC   64
@@ -98,6 +99,20 @@ static void on_symbol(void *ctx, const struct as_elf_symbol *s)
 	e.rank = (uint8_t)(!s->func << 3 | s->ifunc << 2 | (s->global ? 0 : s->weak ? 1 : 2));
 	e.source = s->mini ? AS_SYM_MINIDEBUG : s->dynamic ? AS_SYM_DYNSYM : AS_SYM_SYMTAB;
 	as_vec_push(&t->e, e);
+}
+
+static void on_plt_entry(void *ctx, uint64_t svma, uint64_t size_bytes, const char *name)
+{
+	struct as_symtab *t = ctx;
+	uint64_t limit = exec_end(t, svma);
+
+	if (limit)
+		as_vec_push(&t->e,
+			    (struct entry){.start = svma,
+					   .end = svma + AS_MIN(size_bytes, limit - svma),
+					   .name = name,
+					   .sized = true,
+					   .source = AS_SYM_DYNSYM});
 }
 
 static int compare(const void *pa, const void *pb)
@@ -292,6 +307,7 @@ int as_symtab_build(const struct as_symtab_spec *spec, struct as_symtab **ret,
 	if (t->next)
 		memcpy(t->ext, spec->extents, t->next * sizeof *t->ext);
 	(void)as_elf_each_symbol(spec->elf, on_symbol, t, NULL);
+	as_plt_each(spec->elf, &t->arena, on_plt_entry, t);
 	if (spec->debug)
 		(void)as_elf_each_symbol(spec->debug, on_symbol, t, NULL);
 	merge(t);

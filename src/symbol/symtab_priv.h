@@ -19,14 +19,16 @@
  * size. Code that no symbol covers but an extent does gets a synthetic name "module+0x1234"
  * (start of the extent).
  *
+ * Stubs of the PLT are named after what they lead to (plt_priv.h).
+ *
  * Of several names at one address the choice is: function over untyped label, plain over IFUNC,
  * global over weak over local, shortest, first in strcmp order. The others are counted and can
  * be listed.
  *
- * Names belong to the objects, which must stay open as long as the table; synthetic ones to the
- * table. Names are linkage names with their suffixes: as_demangle takes those off and tells
- * `.cold`. Memory: 40 bytes per symbol. Thread rule: one thread at a time (look-ups make
- * synthetic names).
+ * Names belong to the objects, which must stay open as long as the table; synthetic ones and
+ * those of stubs to the table. Names are linkage names with their suffixes: as_demangle takes
+ * those off and tells `.cold`. Memory: 40 bytes per symbol. Thread rule: one thread at a time
+ * (look-ups make synthetic names).
  */
 #ifndef AS_SYMBOL_SYMTAB_PRIV_H
 #define AS_SYMBOL_SYMTAB_PRIV_H

@@ -55,6 +55,7 @@ static void clone_suffixes_stay_out_of_the_name(void **st)
 	check("_ZN4core3ptr5write17hb1e3a2f4c5d60718E.llvm.1234567890", AS_LANG_RUST,
 	      "core::ptr::write", false);
 	check("_RNvCs1234_7mycrate3foo.llvm.DEADBEEF", AS_LANG_RUST, "mycrate::foo", false);
+	check("_Znwm@plt", AS_LANG_CXX, "operator new(unsigned long)@plt", false);
 	check("_RNvCs1234_7mycrate3foo.cold", AS_LANG_RUST, "mycrate::foo", true);
 	check("_RNvCs1234_7mycrate3foo.warm", AS_LANG_RUST, "mycrate::foo", false);
 	check("_Z3fooi.constprop.0.cold", AS_LANG_CXX, "foo(int)", true);

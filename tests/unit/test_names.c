@@ -82,6 +82,7 @@ static const struct want rust[] = {
 };
 
 static const struct want cxx[] = {
+	{"operator new(unsigned long)@plt", "operator new@plt", "operator new@plt", ""},
 	{"std::vector<int, std::allocator<int> >::push_back(int const&)",
 	 "std::vector<int>::push_back", "std::vector::push_back", ""},
 	{"void foo<int>(int)", "foo<int>", "foo", ""},

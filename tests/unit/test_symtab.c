@@ -180,6 +180,54 @@ static void the_string_functions_of_a_static_musl_program_have_names(void **st)
 	drop(&m);
 }
 
+/* Each stub of o has the name objdump gives it. */
+static void check_stubs(const char *how)
+{
+	struct module m;
+	char line[256], *name;
+	unsigned long long at;
+	size_t n = 0;
+	FILE *f;
+
+	assert_int_equal(
+		fx_sh("%s p.c -o p && objdump -d p | grep '^[0-9a-f]* <.*@plt>:' > p.txt && "
+		      "strip p",
+		      how),
+		0);
+	m = build("p", NULL, NULL, 0);
+	f = fopen(fx_path("p.txt"), "r");
+	assert_non_null(f);
+	while (fgets(line, sizeof line, f)) {
+		at = strtoull(line, &name, 16);
+		name += 2; /* " <" */
+		name[strcspn(name, ">")] = '\0';
+		if (strchr(name, '*'))
+			continue;
+		expect(&m, at, name, AS_SYM_DYNSYM);
+		expect(&m, at + 5, name, AS_SYM_DYNSYM);
+		n++;
+	}
+	fclose(f);
+	assert_true(n >= 3);
+	drop(&m);
+}
+
+static void stubs_are_named_after_what_they_lead_to(void **st)
+{
+	fx_need("gcc");
+	fx_need("objdump");
+	/* puts is called and its address taken: .plt.got */
+	fx_write("p.c", "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n"
+			"int (*volatile f)(const char *);\n"
+			"int main(int c, char **v) { f = puts; puts(v[0]); free(malloc(c));\n"
+			"	return (int)strlen(getenv(v[0])); }\n");
+	check_stubs("gcc -fno-builtin -fplt -Wl,-z,lazy");
+	check_stubs("gcc -fno-builtin -fplt -Wl,-z,now");
+	check_stubs("gcc -fno-builtin -fplt -fcf-protection -Wl,-z,ibtplt");
+	fx_need("ld.lld");
+	check_stubs("clang -fno-builtin -fuse-ld=lld -Wl,-z,lazy");
+}
+
 static void a_stripped_library_guesses_nothing(void **st)
 {
 	struct lookup first, hidden, typed;
@@ -376,6 +424,7 @@ int main(void)
 		cmocka_unit_test(a_symbol_covers_its_size_and_no_more),
 		cmocka_unit_test(assembly_without_sizes_ends_where_something_else_begins),
 		cmocka_unit_test(the_string_functions_of_a_static_musl_program_have_names),
+		cmocka_unit_test(stubs_are_named_after_what_they_lead_to),
 		cmocka_unit_test(a_stripped_library_guesses_nothing),
 		cmocka_unit_test(extents_bound_what_has_no_size_and_name_what_has_no_symbol),
 		cmocka_unit_test(of_several_names_one_is_chosen_and_all_are_known),
