@@ -311,15 +311,15 @@ none_of_ours_left() {
 			    os.waitpid(pid, 0)
 			assert len(seen) < 35, seen
 		END
-		run -0 assay record -q --engine "$engine" -o r.assay -- python3 reuse.py
+		run -0 assay record -q --engine "$engine" -o r.assay -- "$(python3 -c "import sys; print(sys.executable)")" reuse.py
 		echo "$output"
 		assay report --format json --by process --top 1000 r.assay >by
 		python3 - <<-'END'
 			import json
-			rows = json.load(open("by"))["rows"]
-			even = sum(r["self"] for r in rows if r["name"].startswith("even"))
-			odd = sum(r["self"] for r in rows if r["name"].startswith("odd"))
-			assert even > 0.25 and odd > 0.25 and even + odd > 0.6, [(r["name"], r["self"]) for r in rows][:8]
+			d = json.load(open("by"))
+			even, odd = (sum(r["self"] for r in d["rows"] if r["name"] == n) for n in ("even", "odd"))
+			# on a busy machine others get the next numbers, and are sampled for an instant
+			assert even > 0.2 and odd > 0.2 and d["trust"]["explained_cpu"] > 0.75, (even, odd, d["trust"])
 		END
 	done
 }
