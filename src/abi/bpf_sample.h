@@ -10,6 +10,7 @@
  *	when AS_BPF_SAMPLE_STATE is set, 20 more:
  *	    17		user registers at the sample, DWARF numbers 0..16 (16: rip)
  *	    3		pc, sp, fp where the walk stopped: the registers of the last user frame
+ *	when AS_BPF_SAMPLE_COPY is set, all that follow: the stack from the sampled rsp on
  *
  * User frame: bits 63..48 module id + 1, bit 47 exact (a pc, not a return address), bits 46..0
  * svma. Module field 0: the mapping was not known, bits 46..0 are an avma.
@@ -24,7 +25,10 @@
 #define AS_BPF_MAX_KERNEL  127
 #define AS_BPF_NREGS       17
 #define AS_BPF_STATE_WORDS (AS_BPF_NREGS + 3)
-#define AS_BPF_WORDS       1024 /* power of two >= MAX_USER + MAX_KERNEL + STATE_WORDS */
+#define AS_BPF_WORDS       2048 /* power of two >= MAX_USER + MAX_KERNEL + STATE_WORDS */
+/* The stack is copied in steps that end at multiples of this, up to the first unreadable page. */
+#define AS_BPF_COPY_STEP   1024u
+#define AS_BPF_COPY_STEPS  12
 
 #define AS_BPF_FRAME_MODULE_SHIFT 48
 #define AS_BPF_FRAME_EXACT        (1ull << 47)
@@ -35,6 +39,7 @@ enum as_bpf_sample_flags {
 	AS_BPF_SAMPLE_KERNEL = 1, /* the CPU was in the kernel */
 	AS_BPF_SAMPLE_STATE = 2,  /* registers and stop state follow the frames */
 	AS_BPF_SAMPLE_VMA = 4,    /* a mapping was taken from the kernel: the maps lag behind */
+	AS_BPF_SAMPLE_COPY = 8,   /* the stack's top follows, for the tool to walk again */
 };
 
 struct as_bpf_sample {
@@ -93,7 +98,7 @@ struct as_bpf_config {
 	uint8_t kernel_stacks, follow, weight_by_count, reserved;
 	uint64_t thread_size; /* of kernel stacks; used before 5.15 only */
 	uint32_t leader;      /* process whose CPU time is read from /proc */
-	uint32_t reserved2;
+	uint32_t copy_below;  /* no stack is copied while more bytes wait in the ring buffer */
 };
 _Static_assert(sizeof(struct as_bpf_config) == 24, "layout is shared with BPF");
 

@@ -251,6 +251,9 @@ static void close_engine(void *c)
 	as_vec_clear(&k->exits);
 	as_vec_clear(&k->frames);
 	as_vec_clear(&k->user);
+	as_vec_foreach (s, &k->later)
+		free(*s);
+	as_vec_clear(&k->later);
 	free(k->tick);
 	free(k->delivered);
 	free(k->rejected);
@@ -309,6 +312,7 @@ static int drain(void *c, int *ret_wait_ms, struct as_error *err)
 
 	k->now_ns = as_now_ns();
 	take_events(k);
+	as_kernel_deliver_later(k);
 	int r = ring_buffer__consume(k->bpf.ring);
 	if (r < 0)
 		return as_fail(err, AS_E_IO, -r, "cannot read the samples: %s", strerror(-r));

@@ -59,6 +59,15 @@ static int map_fd(const struct as_kbpf *b, const char *name)
 	return bpf_object__find_map_fd_by_name(b->obj, name);
 }
 
+static uint32_t ring_bytes(int ncpus)
+{
+	uint32_t n = RING_MIN;
+
+	while (n < RING_MAX && n < (uint32_t)ncpus << 20)
+		n *= 2;
+	return n;
+}
+
 static bool set_config(struct as_kbpf *b, const struct as_kbpf_options *o)
 {
 	struct bpf_map *m = bpf_object__find_map_by_name(b->obj, ".rodata");
@@ -73,16 +82,8 @@ static bool set_config(struct as_kbpf *b, const struct as_kbpf_options *o)
 	c->follow = o->follow;
 	c->weight_by_count = o->weight_by_count;
 	c->leader = (uint32_t)o->leader;
+	c->copy_below = ring_bytes(b->ncpus) / 2;
 	return true;
-}
-
-static uint32_t ring_bytes(int ncpus)
-{
-	uint32_t n = RING_MIN;
-
-	while (n < RING_MAX && n < (uint32_t)ncpus << 20)
-		n *= 2;
-	return n;
 }
 
 static void set_sizes(struct as_kbpf *b)

@@ -199,7 +199,9 @@ struct as_krepair {
 };
 struct as_kstack { /* a sample's user part while it is completed */
 	pid_t pid, tid;
-	const uint64_t *reg; /* AS_BPF_STATE_WORDS words */
+	const uint64_t *reg;  /* AS_BPF_STATE_WORDS words */
+	const uint64_t *copy; /* ncopy words of the stack, from the sampled rsp on */
+	size_t ncopy;
 	enum as_stack_end end;
 	bool repaired;
 	bool cut; /* the last frames were taken off: the registers at the stop are not its */
@@ -237,6 +239,7 @@ struct as_kernel {
 	AS_VEC(struct as_kexit) exits; /* reported after the samples */
 	AS_VEC(struct as_raw_frame) frames;
 	AS_VEC(struct as_raw_frame) user;
+	AS_VEC(struct as_bpf_sample *) later; /* wait for the next side events */
 	struct as_ktick *tick; /* by CPU; delivered and queue are written by the drain */
 	uint64_t *delivered, *rejected; /* by CPU, totals */
 	uint64_t tick_ns, now_ns;
@@ -247,6 +250,8 @@ struct as_kernel {
 };
 /* libbpf's callback: one record of the ring buffer. */
 int as_kernel_sample(void *ctx, void *data, size_t size);
+/* The samples that waited for side events. */
+void as_kernel_deliver_later(struct as_kernel *k);
 int as_kernel_probe(struct as_probe_result *ret);
 
 #endif

@@ -10,6 +10,9 @@
  *	- where that slot is not known (all registers needed, so the walk starts at the leaf
  *	  again), the frames the kernel did see come out again, and there was more than the leaf.
  *
+ * Samples that bring a copy of their stack are walked in that, from the leaf with all registers:
+ * what is found that way is of the moment itself and needs no checks.
+ *
  * Deep stacks barely change near their root. Per thread the last long continuation is kept:
  * when the stopping point is one of its frames and some of its slots, spread over the rest,
  * still hold their return addresses, the rest is taken from there. So 20,000 frames cost one
@@ -57,6 +60,7 @@ struct walk {
 	size_t joint;
 	bool kept; /* joined is the memo made of this walk */
 	bool gone; /* the process has ended: nothing can be read any more */
+	const struct as_kstack *copied;
 };
 
 /* ---- target memory ---- */
@@ -391,6 +395,40 @@ static bool from_leaf(struct walk *w, struct as_kstack *s)
 	return calls_are_plausible(w, r->frame + s->n, w->res.nframes - s->n);
 }
 
+static int read_copy(void *ctx, uint64_t avma, void *out, size_t n)
+{
+	const struct walk *w = ctx;
+	uint64_t off = avma - w->copied->reg[7], size = w->copied->ncopy * 8;
+
+	if (off >= size || n > size - off)
+		return AS_E_LIMIT;
+	memcpy(out, (const uint8_t *)w->copied->copy + off, n);
+	return 0;
+}
+
+/* In the stack's copy: from the leaf, as if nothing were known of the frames. */
+static void in_copy(struct walk *w, struct as_kstack *s)
+{
+	struct as_krepair *r = w->r;
+	struct as_uregs regs = {.valid = (1u << AS_BPF_NREGS) - 1};
+	uint32_t cfi_of = AS_NO_MODULE;
+
+	memcpy(regs.r, s->reg, AS_BPF_NREGS * 8);
+	w->copied = s;
+	w->env.read = read_copy;
+	for (;;) {
+		as_unwind(&w->env, &regs, r->frame, r->max, &w->res);
+		uint32_t last = w->res.nframes ? r->frame[w->res.nframes - 1].module : cfi_of;
+		if (w->res.end != AS_END_EXPR || last == cfi_of ||
+		    last >= as_image_nmodules(r->im))
+			break;
+		cfi_of = last; /* without its CFI the walk ends where it did */
+		(void)as_image_module_cfi(r->im, as_image_module(r->im, last));
+	}
+	w->env.read = read_stack;
+	w->copied = NULL;
+}
+
 static bool may_spend(struct as_krepair *r, uint64_t now_ns)
 {
 	if (!r->refilled_ns)
@@ -400,6 +438,17 @@ static bool may_spend(struct as_krepair *r, uint64_t now_ns)
 	r->refilled_ns = now_ns;
 	r->budget_ns = AS_MIN(r->budget_ns, BURST_NS);
 	return r->budget_ns > 0;
+}
+
+static void take_copied(struct as_krepair *r, struct as_kstack *s, const struct walk *w)
+{
+	struct as_raw_frame *out = out_room(r, w->res.nframes);
+
+	for (size_t i = 0; i < w->res.nframes; i++)
+		out[i] = raw_frame(&r->frame[i]);
+	s->frame = out;
+	s->n = w->res.nframes;
+	s->end = w->res.end;
 }
 
 /* The known frames (the kernel's, [0, s->n)) and those walked from `from` on become the result. */
@@ -423,6 +472,34 @@ static void take(struct as_krepair *r, struct as_kstack *s, const struct walk *w
 	s->repaired = true;
 }
 
+/* A copy that holds the whole stack is best, one that holds more than was seen better than
+ * nothing. */
+static bool continue_stack(struct walk *w, struct as_kstack *s, uint64_t now_ns)
+{
+	struct as_krepair *r = w->r;
+
+	if (s->ncopy)
+		in_copy(w, s);
+	bool longer = s->ncopy && w->res.nframes > s->n;
+	if (s->ncopy && w->res.end == AS_END_ROOT) {
+		take_copied(r, s, w);
+		return true;
+	}
+	if (s->end != AS_END_EXPR && from_stop(w, s, now_ns)) {
+		take(r, s, w, 1);
+		return true;
+	}
+	if (s->end != AS_END_DEPTH && from_leaf(w, s)) {
+		take(r, s, w, s->n);
+		return true;
+	}
+	if (longer) {
+		in_copy(w, s);
+		take_copied(r, s, w);
+	}
+	return longer;
+}
+
 bool as_krepair_try(struct as_krepair *r, struct as_kstack *s, uint64_t now_ns)
 {
 	struct as_process *p = as_image_process(r->im, s->pid);
@@ -443,13 +520,7 @@ bool as_krepair_try(struct as_krepair *r, struct as_kstack *s, uint64_t now_ns)
 				       .unwinder = r->unwinder};
 	r->block_pid = 0;
 	r->tried++;
-	bool ok = true;
-	if (s->end != AS_END_EXPR && from_stop(&w, s, now_ns))
-		take(r, s, &w, 1);
-	else if (s->end != AS_END_DEPTH && from_leaf(&w, s))
-		take(r, s, &w, s->n);
-	else
-		ok = false;
+	bool ok = continue_stack(&w, s, now_ns);
 	r->done += ok;
 	uint64_t spent = as_self_cpu_ns() - begun;
 	r->budget_ns -= AS_MIN(spent, r->budget_ns);

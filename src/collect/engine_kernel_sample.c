@@ -4,12 +4,14 @@
  * are looked up in the image as it is now; a process whose mappings the kernel lacked is put
  * right (healing) before its sample is read.
  */
+#include <stdlib.h>
 #include <string.h>
 #include "base/sys.h"
 #include "collect/engine_kernel_priv.h"
 
 #define HEAL_COST 50          /* at most a 50th of the time is spent on it, per process */
 #define HEAL_NS   50000000ull /* between two readings of a process's maps */
+#define MAX_LATER 256
 
 static void kernel_frames(struct as_kernel *k, const uint64_t *word, size_t n)
 {
@@ -75,7 +77,7 @@ static bool well_formed(const struct as_bpf_sample *s, size_t size, const struct
 	size_t words = (size_t)s->nkernel + s->nuser +
 		       (s->flags & AS_BPF_SAMPLE_STATE ? AS_BPF_STATE_WORDS : 0);
 
-	return size >= sizeof(*s) && size - sizeof(*s) >= words * 8 &&
+	return size - sizeof(*s) >= (size_t)s->words * 8 && s->words >= words &&
 	       s->cpu < (uint32_t)k->bpf.ncpus && s->end < AS_END_COUNT_;
 }
 
@@ -97,6 +99,10 @@ static void complete(struct as_kernel *k, const struct as_bpf_sample *s, const u
 			raw->end = st.end = AS_END_NOCFI;
 		}
 	}
+	if (s->flags & AS_BPF_SAMPLE_COPY) {
+		st.copy = state + AS_BPF_STATE_WORDS;
+		st.ncopy = s->words - (size_t)s->nkernel - s->nuser - AS_BPF_STATE_WORDS;
+	}
 	if (!(s->flags & AS_BPF_SAMPLE_STATE) || !as_krepair_try(&k->repair, &st, k->now_ns))
 		return;
 	k->user.n = 0;
@@ -108,18 +114,10 @@ static void complete(struct as_kernel *k, const struct as_bpf_sample *s, const u
 	raw->callers = st.callers;
 }
 
-int as_kernel_sample(void *ctx, void *data, size_t size)
+static void deliver(struct as_kernel *k, const struct as_bpf_sample *s)
 {
-	struct as_kernel *k = ctx;
-	const struct as_bpf_sample *s = data;
 	const uint64_t *word = (const uint64_t *)(s + 1);
 
-	if (size < sizeof(*s) || s->cpu >= (uint32_t)k->bpf.ncpus)
-		return 0;
-	if (!well_formed(s, size, k)) {
-		k->rejected[s->cpu]++;
-		return 0;
-	}
 	heal(k, s);
 	const struct as_process *p = as_image_process(k->env.image, (pid_t)s->pid);
 	struct as_raw_sample raw = {.time_ns = s->time_ns,
@@ -151,5 +149,35 @@ int as_kernel_sample(void *ctx, void *data, size_t size)
 	k->samples++;
 	k->ends[raw.end]++;
 	k->repaired += raw.repaired;
+}
+
+int as_kernel_sample(void *ctx, void *data, size_t size)
+{
+	struct as_kernel *k = ctx;
+	const struct as_bpf_sample *s = data;
+
+	if (size < sizeof(*s) || s->cpu >= (uint32_t)k->bpf.ncpus)
+		return 0;
+	if (!well_formed(s, size, k)) {
+		k->rejected[s->cpu]++;
+		return 0;
+	}
+	/* what it lacks may have been mapped since the events were read */
+	if (s->flags & AS_BPF_SAMPLE_COPY && s->time_ns > k->now_ns && k->later.n < MAX_LATER) {
+		struct as_bpf_sample *copy = as_xmalloc(size);
+		memcpy(copy, s, size);
+		as_vec_push(&k->later, copy);
+	} else {
+		deliver(k, s);
+	}
 	return 0;
+}
+
+void as_kernel_deliver_later(struct as_kernel *k)
+{
+	as_vec_foreach (s, &k->later) {
+		deliver(k, *s);
+		free(*s);
+	}
+	k->later.n = 0;
 }

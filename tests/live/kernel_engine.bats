@@ -110,6 +110,16 @@ calls_only() {
 	complete 0.98 100
 }
 
+@test "programs that end within milliseconds, while their libraries are being mapped" {
+	# shellcheck disable=SC2016
+	record -F 1999 -- bash -c 'for i in $(seq 80); do ls >/dev/null; done'
+	[ "$(value "t['samples'] >= 100 and t['truncated'] <= 0.02 * t['samples']")" = True ] || {
+		value "t"
+		return 1
+	}
+	calls_only
+}
+
 @test "two libraries at one address are told apart" {
 	record -- "$W/loader" "$W" 4 0.15
 	complete 0.99 300

@@ -124,10 +124,42 @@ struct {
 	__type(value, struct as_walk);
 } walks SEC(".maps");
 
+/*
+ * What the walk lacked (a mapping just made, registers) the tool will know when it reads the
+ * sample, but the process may have ended by then: the stack goes with it. Returns its size.
+ */
+static __always_inline uint32_t copy_stack(struct as_walk *w)
+{
+	uint64_t from = w->reg[7];
+	uint32_t at = w->rec.head.words;
+
+	for (int i = 0; i < AS_BPF_COPY_STEPS; i++) {
+		uint32_t n = AS_BPF_COPY_STEP - (from & (AS_BPF_COPY_STEP - 1));
+
+		if (at >= AS_BPF_WORDS ||
+		    as_walk_read(&w->rec.word[at & (AS_BPF_WORDS - 1)], n, from))
+			break;
+		from += n;
+		at += n / 8;
+	}
+	w->rec.head.words = (uint16_t)at;
+	w->rec.head.flags |= AS_BPF_SAMPLE_COPY;
+	return (uint32_t)(from - w->reg[7]);
+}
+
+static __always_inline bool needs_copy(const struct as_walk *w)
+{
+	return (w->end == AS_END_NOPROC || w->end == AS_END_NOMAP || w->end == AS_END_EXPR) &&
+	       !(w->reg[7] & 7) &&
+	       bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) < cfg.copy_below;
+}
+
 static __always_inline int send(struct as_walk *w, struct as_bpf_counts *k)
 {
 	uint32_t size = as_walk_finish(w);
 
+	if (needs_copy(w))
+		size += copy_stack(w);
 	if (size > sizeof(w->rec))
 		size = sizeof(w->rec);
 	k->frames += w->n;

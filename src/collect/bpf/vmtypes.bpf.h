@@ -33,6 +33,7 @@ enum {
 	BPF_ANY = 0,
 	BPF_EXIST = 2,
 	BPF_RB_NO_WAKEUP = 1,
+	BPF_RB_AVAIL_DATA = 0,
 };
 
 struct pt_regs { /* x86-64, user ABI */

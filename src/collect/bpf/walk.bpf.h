@@ -35,7 +35,7 @@
 
 struct as_walk_record {
 	struct as_bpf_sample head;
-	uint64_t word[AS_BPF_WORDS];
+	uint64_t word[AS_BPF_WORDS + AS_BPF_COPY_STEP / 8];
 };
 
 /* One per CPU; too large for the BPF stack. */

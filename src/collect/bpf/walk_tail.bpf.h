@@ -41,10 +41,11 @@ struct {
 
 static __always_inline int walk(void *ctx, struct as_walk *w, struct as_bpf_counts *k)
 {
-	for (int i = 0; i < FRAMES_PER_CALL; i++)
-		if (as_walk_step(w))
-			return send(w, k);
-	if (w->n < cfg.max_frames)
+	bool more = true;
+
+	for (int i = 0; i < FRAMES_PER_CALL && more; i++)
+		more = !as_walk_step(w);
+	if (more && w->n < cfg.max_frames)
 		bpf_tail_call(ctx, &next, 0); /* comes back when 33 calls were made */
 	return send(w, k);
 }
