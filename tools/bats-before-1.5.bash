@@ -39,6 +39,8 @@ bats_require_minimum_version() {
 		*) [ "$status" -eq "$want" ] || { echo "status $status, expected $want: $*" && echo "$output" && return 1; } ;;
 		esac
 	}
+	BATS_RUN_TMPDIR=$BATS_FILE_TMPDIR
+	mkdir -p "$BATS_RUN_TMPDIR/test"
 	BATS_TEST_TMPDIR=$(mktemp -d "$BATS_FILE_TMPDIR/test.XXXXXX")
 }
 export -f bats_require_minimum_version

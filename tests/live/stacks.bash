@@ -12,7 +12,8 @@
 # Callers of main, of a thread's start routine, of Rust's main; names depend on libc's symbols.
 ROOT='([^;]+;){1,4}main;'
 THREAD='([^;]+;){1,3}'
-RUST='([^;]+;){1,4}main;([^;]+;){0,8}'
+# rustc before 1.80 ends main with a jump
+RUST='([^;]+;){1,4}(main;)?([^;]+;){0,8}'
 
 setup_file() {
 	local assay=${ASSAY:-$BATS_TEST_DIRNAME/../../build/src/cli/assay}

@@ -25,8 +25,7 @@ turns='round_trip;(shape_regs;shape_alloca;shape_plain;)*shape_regs;(shape_alloc
 @test "generated code with frame pointers, named by a map" {
 	shown called_back "${ROOT}into_generated;generated_code;called_back" -- \
 		"$W/generated" framed map 0.4
-	xargs rm -f <kernel.out
-	xargs rm -f <ring.out
+	cat -- *.out | xargs rm -f
 }
 
 @test "generated code with frame pointers, without names" {
