@@ -49,7 +49,7 @@ int as_perf_fail(struct as_error *err, int e, const char *what)
 	struct as_perf_limits l;
 
 	as_perf_limits_read(&l);
-	if ((e == EACCES || e == EPERM) && l.paranoid > 2)
+	if ((e == EACCES || e == EPERM) && l.paranoid > 2 && geteuid() != 0)
 		return as_fail(
 			err, AS_E_ACCESS, e,
 			"cannot %s: the kernel lets no ordinary user sample "
@@ -57,6 +57,13 @@ int as_perf_fail(struct as_error *err, int e, const char *what)
 			"kernel.perf_event_paranoid=2\n  for good:   echo "
 			"kernel.perf_event_paranoid=2 | sudo tee /etc/sysctl.d/50-assay.conf",
 			what, l.paranoid);
+	if ((e == EACCES || e == EPERM) && geteuid() == 0)
+		return as_fail(
+			err, AS_E_ACCESS, e,
+			"cannot %s: %s, even for root: a container without the right, or "
+			"its seccomp filter, refuses perf_event_open"
+			"\n  docker run --cap-add PERFMON --cap-add BPF …",
+			what, strerror(e));
 	if (e == EACCES || e == EPERM)
 		return as_fail(err, AS_E_ACCESS, e,
 			       "cannot %s: %s (another user's process, or a container's "
@@ -69,10 +76,12 @@ int as_perf_fail(struct as_error *err, int e, const char *what)
 	if (e == ESRCH)
 		return as_fail(err, AS_E_NOTFOUND, e, "cannot %s: it has ended", what);
 	if (e == ENOSYS)
-		return as_fail(err, AS_E_UNSUPPORTED, e,
-			       "cannot %s: the kernel (or a container's seccomp filter) has no "
-			       "perf_event_open",
-			       what);
+		return as_fail(
+			err, AS_E_UNSUPPORTED, e,
+			"cannot %s: the kernel (or a container's seccomp filter) has no "
+			"perf_event_open"
+			"\n  in a container: docker run --security-opt seccomp=unconfined …",
+			what);
 	return as_fail(err, AS_E_UNSUPPORTED, e, "cannot %s: %s", what, strerror(e));
 }
 
