@@ -297,7 +297,7 @@ static void tables_come_from_the_cache_and_damage_there_is_mended(void **state)
 		if (round == 1) { /* tear the file */
 			AS_CLEANUP(as_free_autop)
 			char *cmd = as_xasprintf(
-				"for f in %s/unwind-1/*; do truncate -s 1000 \"$f\"; done",
+				"for f in %s/unwind-*/*; do truncate -s 1000 \"$f\"; done",
 				cache);
 			pid_t pid = fork();
 			if (pid == 0) {
