@@ -15,7 +15,7 @@
 #include "elf/debugfile.h"
 
 /* The number changes whenever the compiler makes other tables of the same file. */
-#define CACHE_KIND       "unwind-2"
+#define CACHE_KIND       "unwind-3"
 #define CACHE_MAX_BYTES  (256u << 20)
 /* What compiles faster than a file is written and read back is compiled each time. */
 #define WORTH_CACHING_NS 300000u

@@ -303,7 +303,10 @@ static void flush_exact(struct frames *f)
 	if (f->exact_to > f->exact_from)
 		as_x86_scan_exact(f->b, f->svma + f->exact_from, f->code + f->exact_from,
 				  f->exact_to - f->exact_from,
-				  f->exact_from && f->exact_from != f->split);
+				  AS_X86_SCAN_FRAMES |
+					  (f->exact_from && f->exact_from != f->split
+						   ? AS_X86_SCAN_FUNCTION
+						   : 0));
 	f->exact_from = f->exact_to;
 }
 

@@ -41,9 +41,13 @@ bool as_x86_decode(const uint8_t *code, size_t n, struct as_x86_insn *ret);
 
 /* Rows for code without CFI: [svma, svma + n). */
 struct as_ut_builder;
-/* Reads every instruction (scan.c). starts_function: svma is known to be a function's start. */
+enum as_x86_scan_flags {
+	AS_X86_SCAN_FUNCTION = 1, /* svma is known to be a function's start */
+	AS_X86_SCAN_FRAMES = 2,   /* the code keeps frame pointers throughout */
+};
+/* Reads every instruction (scan.c). flags: enum as_x86_scan_flags. */
 void as_x86_scan_exact(struct as_ut_builder *b, uint64_t svma, const uint8_t *code, size_t n,
-		       bool starts_function);
+		       unsigned flags);
 /* Large code that keeps frame pointers, by its prologues (frames.c); false: it is no such code. */
 bool as_x86_scan_frames(struct as_ut_builder *b, uint64_t svma, const uint8_t *code, size_t n);
 /* What fits the code. */

@@ -49,7 +49,7 @@ struct sweep {
 	struct as_map64 targets; /* offset -> packed state; only offsets in jumped */
 	AS_VEC(struct item) items;
 	uint8_t *called, *jumped; /* a bit for each offset that is called, jumped to */
-	bool starts_function;     /* the first byte does */
+	unsigned flags;           /* enum as_x86_scan_flags */
 	bool emits;
 };
 
@@ -258,14 +258,20 @@ struct place {
 	size_t start;         /* offset + 1 of a function whose start was assumed; 0: none */
 };
 
+/* push %rbp; mov %rsp,%rbp, in either encoding */
+static bool is_prologue(const uint8_t *p, size_t n)
+{
+	return n >= 4 && p[0] == 0x55 && p[1] == 0x48 &&
+	       ((p[2] == 0x89 && p[3] == 0xe5) || (p[2] == 0x8b && p[3] == 0xec));
+}
+
 /* The state at an instruction, before it runs. */
 static void arrive(const struct sweep *w, size_t at, struct place *p)
 {
 	const uint64_t *v = marked(w->jumped, at) ? as_map64_get(&w->targets, at) : NULL;
-	static const uint8_t prologue[] = {0x55, 0x48, 0x89,
-					   0xe5}; /* push %rbp; mov %rsp,%rbp */
 	bool start = p->from != FALLS_THROUGH && !marked(w->jumped, at);
-	if (w->n - at < sizeof prologue || memcmp(w->code + at, prologue, sizeof prologue))
+	bool framed = is_prologue(w->code + at, w->n - at);
+	if (!framed)
 		start = start && p->padded && (p->from == NOWHERE || (w->svma + at) % 16 == 0);
 	if (marked(w->called, at)) {
 		p->s = p->body = entry_state;
@@ -279,6 +285,10 @@ static void arrive(const struct sweep *w, size_t at, struct place *p)
 		p->s = p->body;
 		p->s.guess = true;
 	}
+	/* Where frames are kept, the return address stands behind each. What was pushed before are
+	 * arguments (the code generators of V8 push the return address again). */
+	if (framed && w->flags & AS_X86_SCAN_FRAMES && (p->s.depth != 8 || p->s.fp_off))
+		p->s = p->body = entry_state;
 }
 
 /* Items that are no instructions; true when item is one. */
@@ -319,7 +329,7 @@ static void sweep(struct sweep *w)
 {
 	struct place p = {.s = entry_state, .body = entry_state, .from = AFTER_CALL};
 	/* else it may be a piece of a function that was split */
-	p.s.guess = !w->starts_function;
+	p.s.guess = !(w->flags & AS_X86_SCAN_FUNCTION);
 	as_vec_foreach (item, &w->items) {
 		const struct as_x86_insn *i = &item->insn;
 		size_t at = item->at;
@@ -350,10 +360,9 @@ static void sweep(struct sweep *w)
 }
 
 static void scan_piece(struct as_ut_builder *b, uint64_t svma, const uint8_t *code, size_t n,
-		       bool starts_function)
+		       unsigned flags)
 {
-	struct sweep w = {.b = b, .svma = svma, .code = code, .n = n};
-	w.starts_function = starts_function;
+	struct sweep w = {.b = b, .svma = svma, .code = code, .n = n, .flags = flags};
 	w.called = as_xcalloc(n / 8 + 1, 1);
 	w.jumped = as_xcalloc(n / 8 + 1, 1);
 	collect(&w);
@@ -367,15 +376,15 @@ static void scan_piece(struct as_ut_builder *b, uint64_t svma, const uint8_t *co
 }
 
 void as_x86_scan_exact(struct as_ut_builder *b, uint64_t svma, const uint8_t *code, size_t n,
-		       bool starts_function)
+		       unsigned flags)
 {
 	for (size_t at = 0; at < n; at += PIECE_BYTES)
 		scan_piece(b, svma + at, code + at, n - at < PIECE_BYTES ? n - at : PIECE_BYTES,
-			   starts_function && !at);
+			   at ? flags & ~(unsigned)AS_X86_SCAN_FUNCTION : flags);
 }
 
 void as_x86_scan(struct as_ut_builder *b, uint64_t svma, const uint8_t *code, size_t n)
 {
 	if (!as_x86_scan_frames(b, svma, code, n))
-		as_x86_scan_exact(b, svma, code, n, false);
+		as_x86_scan_exact(b, svma, code, n, 0);
 }
