@@ -181,8 +181,7 @@ static void cut_stacks(struct block *b)
 	}
 	trouble(b,
 		"%.1f %% of the stacks are cut, most because %s: totals of the missing callers "
-		"are "
-		"lower bounds, self figures are not touched",
+		"are lower bounds, self figures are not touched",
 		share * 100, end_text(worst));
 	if (worst == AS_END_SHORT)
 		remedy(b, "run as root for the in-kernel unwinder (stacks of any size), or "
@@ -221,14 +220,12 @@ static void low_rate(struct block *b)
 	if (t->throttled)
 		trouble(b,
 			"the kernel throttled sampling: %.0f Hz instead of %.0f; busy moments "
-			"count "
-			"too little",
+			"count too little",
 			t->effective_rate_hz, t->rate_hz);
 	else
 		trouble(b,
 			"%.0f samples per second of CPU time instead of %.0f: some of the time "
-			"was "
-			"not seen, shares are of what was",
+			"was not seen, shares are of what was",
 			t->effective_rate_hz, t->rate_hz);
 }
 
@@ -249,14 +246,12 @@ static void unexplained(struct block *b)
 	if (t->explained_cpu < 1)
 		trouble(b,
 			"the samples explain %.1f %% of the CPU time the system charged: "
-			"shares are of "
-			"what was seen",
+			"shares are of what was seen",
 			t->explained_cpu * 100);
 	else
 		trouble(b,
 			"the samples stand for %.1f %% of the CPU time the system charged: "
-			"times are too "
-			"large, shares hold",
+			"times are too large, shares hold",
 			t->explained_cpu * 100);
 }
 
@@ -280,8 +275,7 @@ static void broken_file(struct block *b)
 			h->bad_chunks, h->chunks + h->bad_chunks);
 	if (!b->m->has_summary)
 		trouble(b, "the recorder did not end properly: the last second may be missing, "
-			   "and so "
-			   "are names that were to be found at the end");
+			   "and so are names that were to be found at the end");
 	else if (!h->complete)
 		trouble(b, "the file ends early: names, or some of them, are missing");
 }
