@@ -7,8 +7,8 @@
  * are inherited by what the thread clones or forks later.
  *
  * Periods are random in [1/2, 3/2] of the nominal one: per sampler when it is opened, again
- * at the first drain after 8 ms or so of CPU time and about 6 samples (PERF_EVENT_IOC_PERIOD), and for a clone
- * whatever its creator's event had at that moment. A clone keeps its period until its events are
+ * at the first drain after 8 ms or so of CPU time and about 6 samples (PERF_EVENT_IOC_PERIOD), and
+ * for a clone whatever its creator's event had at that moment. A clone keeps its period until its events are
  * reopened; no ioctl reaches it. A fixed random period meets a given program's rhythm with a
  * chance of about N^-1 in N samples; a fixed nominal one always does. The samples of a period
  * that does are worth one: half the width and thrice as long made shares of a program with a
