@@ -8,11 +8,12 @@
  *
  * Periods are random in [1/2, 3/2] of the nominal one: per sampler when it is opened, again
  * at the first drain after 8 ms or so of CPU time and about 6 samples (PERF_EVENT_IOC_PERIOD), and
- * for a clone whatever its creator's event had at that moment. A clone keeps its period until its events are
- * reopened; no ioctl reaches it. A fixed random period meets a given program's rhythm with a
- * chance of about N^-1 in N samples; a fixed nominal one always does. The samples of a period
- * that does are worth one: half the width and thrice as long made shares of a program with a
- * rhythm of 1 ms err by 1.9 points instead of 1.5 (30 % of 1,000 samples; 1.45 is independent).
+ * for a clone whatever its creator's event had at that moment. A clone keeps its period until
+ * its events are reopened; no ioctl reaches it. A fixed random period meets a given program's
+ * rhythm with a chance of about N^-1 in N samples; a fixed nominal one always does. The samples
+ * of a period that does are worth one: half the width and thrice as long made shares of a
+ * program with a rhythm of 1 ms err by 1.9 points instead of 1.5 (30 % of 1,000 samples; 1.45
+ * is independent).
  *
  * What a sample stands for: the period that ran out; for the first sample of a thread on a CPU half
  * a period more (the end of its life loses half a period on average); after a change of period
