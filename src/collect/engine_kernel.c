@@ -302,6 +302,7 @@ static int start(void *c, struct as_error *err)
 		as_kmaps_touch(&k->maps, p);
 		as_kmaps_publish(&k->maps, as_now_ns());
 	}
+	k->maps.running = true;
 	return r == AS_OK ? as_ktimers_start(&k->timers, &k->bpf, err) : r;
 }
 

@@ -5,6 +5,9 @@
  * process's value makes current. What the kernel may still be reading is never written: a
  * replaced range rests for REST_NS, much longer than a sample takes and than the fork events of
  * children that copied the old value need to arrive.
+ *
+ * Tables of large modules may take long to make. Their mappings are published without at first:
+ * programs of that size mostly keep frame pointers, and all that was not large is walked at once.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,6 +21,7 @@
 #define MIN_ORDER 4
 #define MAX_ORDER 17
 #define REST_NS   2000000000ull
+#define LARGE     (16u << 20) /* bytes of a file */
 
 void as_kmaps_init(struct as_kmaps *k, struct as_kbpf *bpf, struct as_image *im)
 {
@@ -184,6 +188,37 @@ void as_kmaps_load_module(struct as_kmaps *k, uint32_t id)
 		register_file(k, m, &k->mods.v[id]);
 }
 
+/* What a mapping needs now: all of it, or, of a large module, just its place. */
+static void want_module(struct as_kmaps *k, uint32_t id)
+{
+	const struct as_module *m = as_image_module(k->im, id);
+
+	while (k->mods.n <= id)
+		as_vec_push(&k->mods, (struct as_kmodule){0});
+	struct as_kmodule *km = &k->mods.v[id];
+	if (km->loaded || km->waiting)
+		return;
+	if (!k->running || !m || m->size_bytes < LARGE || m->kind != AS_MODULE_FILE) {
+		as_kmaps_load_module(k, id);
+		return;
+	}
+	km->waiting = true;
+	as_vec_push(&k->waiting, id);
+	register_file(k, m, km);
+}
+
+static void load_waiting(struct as_kmaps *k)
+{
+	if (!k->waiting.n)
+		return;
+	as_vec_foreach (id, &k->waiting)
+		as_kmaps_load_module(k, *id);
+	k->waiting.n = 0;
+	for (size_t i = 0; i < k->procs.cap; i++)
+		if (k->procs.slot[i].key != UINT64_MAX)
+			as_kmaps_touch(k, (void *)(uintptr_t)k->procs.slot[i].val);
+}
+
 /* ---- the pool ---- */
 
 static void release(struct as_kmaps *k, struct as_krange *r, uint64_t now_ns)
@@ -245,7 +280,7 @@ static void list_mappings(struct as_kmaps *k, const struct as_process *ip)
 		const struct as_mapping *m = &ip->map[i];
 		struct piece p;
 
-		as_kmaps_load_module(k, m->module);
+		want_module(k, m->module);
 		struct pieces it = {.km = &k->mods.v[m->module],
 				    .svma = m->start - m->bias,
 				    .end_svma = m->end - m->bias};
@@ -311,6 +346,7 @@ static bool adopt(struct as_kmaps *k, struct as_kproc *p)
 void as_kmaps_publish(struct as_kmaps *k, uint64_t now_ns)
 {
 	wake_rested(k, now_ns);
+	load_waiting(k);
 	/* parents stand before their children: adoption sees what parents had before this batch */
 	for (size_t i = 0; i < k->todo.n; i++) {
 		struct as_kproc *p = k->todo.v[i];
@@ -416,5 +452,6 @@ void as_kmaps_clear(struct as_kmaps *k)
 	for (size_t i = 0; i < AS_ARRAY_LEN(k->free_base); i++)
 		as_vec_clear(&k->free_base[i]);
 	as_vec_clear(&k->todo);
+	as_vec_clear(&k->waiting);
 	as_vec_clear(&k->scratch);
 }

@@ -66,6 +66,7 @@ struct as_ksegment {
 };
 struct as_kmodule {
 	bool loaded;
+	bool waiting; /* large: its table comes with the next publication */
 	struct as_ksegment *seg;
 	uint32_t nseg;
 };
@@ -79,6 +80,8 @@ struct as_kmaps {
 	struct as_map64 procs;          /* pid -> struct as_kproc * */
 	AS_VEC(struct as_kproc *) todo; /* dirty or forked */
 	AS_VEC(struct as_kmodule) mods; /* by module id */
+	AS_VEC(uint32_t) waiting;       /* modules */
+	bool running;                   /* samples are being taken */
 	AS_VEC(struct as_kchunk {
 		uint32_t *w; /* mapped */
 		uint32_t used;
@@ -213,9 +216,11 @@ void as_krepair_init(struct as_krepair *r, const struct as_engine_env *env);
 /* Continues s in target memory as it is now; replaces s->frame by a longer list when that worked. */
 bool as_krepair_try(struct as_krepair *r, struct as_kstack *s, uint64_t now_ns);
 /* How many of the frames stand: one found by a frame pointer (bit in by_fp) that is not behind
- * a call ends the stack before it. */
+ * a call, or out of a function that keeps none, ends the stack before it. */
 size_t as_krepair_check(struct as_krepair *r, pid_t pid, const struct as_raw_frame *frame,
 			size_t n, uint64_t by_fp);
+/* The table, made since perhaps, says that a thread begins with this frame. */
+bool as_krepair_is_root(const struct as_krepair *r, const struct as_raw_frame *f);
 void as_krepair_thread_gone(struct as_krepair *r, pid_t tid);
 void as_krepair_clear(struct as_krepair *r);
 

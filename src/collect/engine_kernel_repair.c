@@ -167,6 +167,31 @@ static bool is_call_site(struct walk *w, uint64_t avma)
 	return ok;
 }
 
+/* The rule at a frame by the table as it is now; of kind NONE: there is none. */
+static struct as_rule rule_at(const struct as_krepair *r, const struct as_raw_frame *f)
+{
+	const struct as_module *m = as_image_module(r->im, f->module);
+	struct as_rule rule = {0};
+
+	if (f->module != AS_NO_MODULE && m && m->table)
+		(void)as_utable_find(m->table, f->addr - !(f->flags & AS_FRAME_EXACT), &rule);
+	return rule;
+}
+
+bool as_krepair_is_root(const struct as_krepair *r, const struct as_raw_frame *f)
+{
+	return (rule_at(r, f).w0 & 0xff) == AS_UT_CFA_END;
+}
+
+/* Does the table, made since perhaps, keep the frame pointer there? No rule: nothing is known. */
+static bool keeps_frame(const struct as_krepair *r, const struct as_raw_frame *f)
+{
+	struct as_rule rule = rule_at(r, f);
+
+	return (rule.w0 & 0xff) == AS_UT_CFA_NONE ||
+	       ((rule.w0 & 0xff) == AS_UT_CFA_FP && rule.w1 == 16);
+}
+
 size_t as_krepair_check(struct as_krepair *r, pid_t pid, const struct as_raw_frame *frame,
 			size_t n, uint64_t by_fp)
 {
@@ -177,7 +202,8 @@ size_t as_krepair_check(struct as_krepair *r, pid_t pid, const struct as_raw_fra
 		uint64_t avma;
 
 		if (by_fp >> i & 1 &&
-		    (!p || !frame_avma(p, &frame[i], &avma) || !is_call_site(&w, avma)))
+		    (!p || !keeps_frame(r, &frame[i - 1]) || !frame_avma(p, &frame[i], &avma) ||
+		     !is_call_site(&w, avma)))
 			return i;
 	}
 	return n;

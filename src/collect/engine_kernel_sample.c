@@ -99,6 +99,11 @@ static void complete(struct as_kernel *k, const struct as_bpf_sample *s, const u
 			raw->end = st.end = AS_END_NOCFI;
 		}
 	}
+	if (raw->end == AS_END_NOCFI && !st.cut && st.n &&
+	    as_krepair_is_root(&k->repair, &st.frame[st.n - 1])) {
+		raw->end = AS_END_ROOT;
+		return;
+	}
 	if (s->flags & AS_BPF_SAMPLE_COPY) {
 		st.copy = state + AS_BPF_STATE_WORDS;
 		st.ncopy = s->words - (size_t)s->nkernel - s->nuser - AS_BPF_STATE_WORDS;
