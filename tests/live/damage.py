@@ -41,6 +41,13 @@ def read(path, flips):
     rng = random.Random(20)
     faults, silent = [], []
     cases = [("cut at %d/16" % i, data[:len(data) * i // 16]) for i in range(16)]
+    # as a recorder that is killed leaves it: whole chunks (docs/formats/session.md)
+    at = 24
+    while at < len(data):
+        cases.append(("cut after %d bytes, between chunks" % at, data[:at]))
+        at += 32 + struct.unpack_from("<I", data, at + 4)[0]
+    if at != len(data):
+        faults.append("the layout is not as documented")
     for _ in range(flips):
         at = rng.randrange(len(data))
         hurt = bytearray(data)
