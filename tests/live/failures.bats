@@ -302,7 +302,7 @@ written() {
 		[ -z "$stderr" ]
 		[ "$(value x.assay 'n["main"] > 10')" = True ]
 		touch file
-		for folder in file/cache /proc/none relative ''; do
+		for folder in file/cache /proc/none relative; do
 			run -0 --separate-stderr env HOME=/proc/none XDG_CACHE_HOME=$folder assay record -q --engine "$engine" -o x.assay -- "$W/split" 0.1 70 30
 			[ -z "$stderr" ]
 			[ "$(value x.assay 'n["main"] > 10')" = True ]

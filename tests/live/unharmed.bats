@@ -215,10 +215,10 @@ none_of_ours_left() {
 	for engine in "${ENGINES[@]}"; do
 		rm -f begin end
 		assay record -q --engine "$engine" -o k.assay -- sh -c \
-			"date +%s.%N >begin; '$W/split' 2.5 70 30; echo status \$? >end" &
+			"date +%s.%N >begin; '$W/split' 2 70 30; echo status \$? >end" &
 		pid=$!
 		until_true 5 [ -s begin ]
-		sleep 2.2
+		sleep 1.7
 		sed -nE 's/^(prog|map|link)_id:[[:space:]]*/\1 /p' /proc/$pid/fdinfo/* | sort -u >ours
 		[ "$engine" != kernel ] || grep -q prog ours
 		killed=$(date +%s.%N)
