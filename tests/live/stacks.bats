@@ -33,7 +33,7 @@ turns='round_trip;(shape_regs;shape_alloca;shape_plain;)*shape_regs;(shape_alloc
 }
 
 @test "recursion, 20,000 deep: root and leaf are there, the middle is counted" {
-	shown spin "${ROOT}.*deep;spin" -- "$W/deep" 20000 100 0.4
+	shown spin "${ROOT}.*deep;spin" -- "$W/deep" 20000 100 0.8
 }
 
 @test "a Rust program with 12 KB of locals in main" {
