@@ -76,6 +76,8 @@ const uint8_t *as_elf_at(const struct as_elf *e, uint64_t svma, size_t n);
 const uint8_t *as_elf_eh_frame(const struct as_elf *e, uint64_t *ret_svma, size_t *ret_n);
 /* Releases decompressed sections and advises the mapping away; later calls load again. */
 void as_elf_drop_caches(struct as_elf *e);
+/* Only advises the mapping away: all pointers stay valid. */
+void as_elf_give_back_pages(struct as_elf *e);
 
 /* svma of the byte at file offset off, through the (executable, if any) segment that holds it. */
 bool as_elf_svma_of_off(const struct as_elf *e, uint64_t off, uint64_t *ret_svma);

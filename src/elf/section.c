@@ -194,6 +194,11 @@ int as_elf_section_data(struct as_elf *e, const char *name, const uint8_t **ret_
 	return as_elf_load_section(e, (size_t)(s - e->sec), ret_p, ret_n, err);
 }
 
+void as_elf_give_back_pages(struct as_elf *e)
+{
+	as_elf_image_advise_away(&e->img);
+}
+
 void as_elf_drop_caches(struct as_elf *e)
 {
 	for (size_t i = 0; i < e->nsec; i++) {

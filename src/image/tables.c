@@ -92,6 +92,11 @@ static void eh_frame_by_header(struct as_elf *elf, struct as_cfi_input *in)
 	in->eh_frame_terminated_by_zero = true;
 }
 
+static void give_back_pages(void *elf)
+{
+	as_elf_give_back_pages(elf);
+}
+
 static void fill_input(struct as_elf *elf, struct as_module_state *s)
 {
 	struct as_cfi_input *in = &s->cfi;
@@ -109,6 +114,8 @@ static void fill_input(struct as_elf *elf, struct as_module_state *s)
 	free(s->code);
 	in->ncode = code_ranges(elf, &s->code);
 	in->code = s->code;
+	in->passed = give_back_pages;
+	in->passed_ctx = elf;
 }
 
 static double coverage(const struct as_cfi_input *in, const struct as_cfi_stats *st)

@@ -42,6 +42,8 @@ struct as_ut_builder {
 	uint64_t floor;   /* highest pc so far */
 	uint64_t page_budget;
 	size_t rows_total, rows_raw;
+	void (*passed)(void *ctx); /* as in struct as_cfi_input */
+	void *passed_ctx;
 	bool full; /* a limit was hit: later rows are dropped */
 };
 

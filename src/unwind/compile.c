@@ -399,6 +399,8 @@ int as_utable_compile(const struct as_cfi_input *in, struct as_buf *out,
 	as_cfi_run_init(c.run, slots, SLOTS);
 	sort_code(&c);
 	as_ut_builder_init(&c.b, page_budget(&c));
+	c.b.passed = in->passed;
+	c.b.passed_ctx = in->passed_ctx;
 	compile_all(&c);
 	size_t before = out->len;
 	as_ut_finish(&c.b, in->arch, out);

@@ -55,6 +55,10 @@ struct as_cfi_input {
 	const struct as_code_range *code;
 	size_t ncode;
 	uint64_t entry_svma; /* e_entry of executables and of ld.so, else 0 */
+	/* Called for every 16 MiB of code that was read, so that a mapped file's pages can be
+	 * given back; NULL: never. */
+	void (*passed)(void *ctx);
+	void *passed_ctx;
 };
 
 struct as_cfi_stats {

@@ -22,6 +22,7 @@
 
 #define MIN_BYTES      (64u << 10) /* below, reading everything is fast enough */
 #define MAX_UNIT_BYTES (1u << 20)
+#define PASS_BYTES     (16u << 20)
 #define SAMPLES        32u
 #define SAMPLE_BYTES   2048u
 /* At least so many prologues in the samples, one in 2 KiB, make code "with frame pointers". */
@@ -335,7 +336,7 @@ bool as_x86_scan_frames(struct as_ut_builder *b, uint64_t svma, const uint8_t *c
 	f.rule_entry = as_ut_rule(b, as_ut_w0(AS_UT_CFA_SP, AS_UT_FP_SAME, 0), 8);
 	f.rule_pushed = as_ut_rule(b, as_ut_w0(AS_UT_CFA_SP, AS_UT_FP_CFA, -16), 16);
 	f.rule_body = as_ut_rule(b, as_ut_w0(AS_UT_CFA_FP, AS_UT_FP_CFA, -16), 16);
-	for (size_t at = 0; at < n;) {
+	for (size_t at = 0, told = 0; at < n;) {
 		struct unit u = next_unit(&f, at);
 		if (u.exact) {
 			if (f.exact_to != at)
@@ -346,6 +347,10 @@ bool as_x86_scan_frames(struct as_ut_builder *b, uint64_t svma, const uint8_t *c
 			emit_unit(&f, at, u.end);
 		}
 		at = u.end;
+		if (at - told >= PASS_BYTES && b->passed) {
+			b->passed(b->passed_ctx);
+			told = at;
+		}
 	}
 	flush_exact(&f);
 	as_vec_clear(&f.out);
