@@ -254,6 +254,29 @@ static void functions_without_a_frame_are_read(void **state)
 }
 
 /* Damage costs rules, nothing else: the table opens, look-ups stay inside. */
+/* pop %rax; push %rbx; push %rsi; push %rax; push %rbp; mov %rsp,%rbp; nop; leave; ret, as V8's
+ * builtins begin: what was pushed are arguments, and the return address again. */
+static void arguments_pushed_before_a_frame_do_not_move_it(void **state)
+{
+	static const uint8_t mov[2][2] = {{0x89, 0xe5}, {0x8b, 0xec}};
+	for (size_t i = 0; i < 2; i++) {
+		struct code c = {0};
+		struct table t;
+		fill(&c, 4096);
+		size_t at = c.n;
+		ADD(&c, 0x58, 0x53, 0x56, 0x50, 0x55, 0x48, mov[i][0], mov[i][1], 0x90, 0xc9,
+		    0xc3);
+		pad(&c);
+		fill(&c, 128u << 10);
+		compile_code(&c, &t);
+		check_entry(&t, at + 4);
+		check_body(&t, at + 8);
+		check_entry(&t, at + 10);
+		as_buf_clear(&t.blob);
+		free(c.p);
+	}
+}
+
 static void changed_code_still_gives_a_sound_table(void **state)
 {
 	uint64_t x = 88172645463325252ull;
@@ -283,6 +306,7 @@ int main(void)
 		cmocka_unit_test(prologues_and_ways_out_get_rows),
 		cmocka_unit_test(bytes_of_constants_and_traps_are_no_padding),
 		cmocka_unit_test(functions_without_a_frame_are_read),
+		cmocka_unit_test(arguments_pushed_before_a_frame_do_not_move_it),
 		cmocka_unit_test(changed_code_still_gives_a_sound_table),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
