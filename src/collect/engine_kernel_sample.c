@@ -104,11 +104,13 @@ static void complete(struct as_kernel *k, const struct as_bpf_sample *s, const u
 		raw->end = AS_END_ROOT;
 		return;
 	}
+	if (!(s->flags & AS_BPF_SAMPLE_STATE))
+		return;
 	if (s->flags & AS_BPF_SAMPLE_COPY) {
 		st.copy = state + AS_BPF_STATE_WORDS;
 		st.ncopy = s->words - (size_t)s->nkernel - s->nuser - AS_BPF_STATE_WORDS;
 	}
-	if (!(s->flags & AS_BPF_SAMPLE_STATE) || !as_krepair_try(&k->repair, &st, k->now_ns))
+	if (!as_krepair_try(&k->repair, &st, k->now_ns))
 		return;
 	k->user.n = 0;
 	as_vec_reserve(&k->user, st.n);
