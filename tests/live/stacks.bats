@@ -77,7 +77,7 @@ turns='round_trip;(shape_regs;shape_alloca;shape_plain;)*shape_regs;(shape_alloc
 
 @test "vfork in a loop" {
 	tail_calls=1
-	shown in_vfork "${ROOT}in_vfork" -- "$W/stacks" vfork 0.6
+	shown in_vfork "${ROOT}in_vfork" -- "$W/stacks" vfork 0.8
 }
 
 @test "the vdso" {
@@ -102,7 +102,7 @@ turns='round_trip;(shape_regs;shape_alloca;shape_plain;)*shape_regs;(shape_alloc
 }
 
 @test "threads of a millisecond" {
-	shown thread_work "${THREAD}thread_main;thread_work" 0.3 -- "$W/threads" 200 0.001 storm
+	shown thread_work "${THREAD}thread_main;thread_work" 0.3 -- "$W/threads" 600 0.001 storm
 }
 
 @test "attached, though the main thread has exited" {
@@ -116,5 +116,18 @@ turns='round_trip;(shape_regs;shape_alloca;shape_plain;)*shape_regs;(shape_alloc
 		wait $pid || true
 		held "$engine"
 		chain_held "$engine" $hot "${THREAD}survivor;$hot" 0.8
+	done
+}
+
+@test "attached to a running program" {
+	for engine in $ENGINES; do
+		"$W/shapes" 30 &
+		local pid=$!
+		sleep 0.2
+		"$ASSAY" record -q --engine "$engine" --duration 1 -o "$engine.assay" -p $pid
+		kill -9 $pid
+		wait $pid || true
+		held "$engine"
+		chain_held "$engine" leaf "$ROOT$turns" 0.02
 	done
 }

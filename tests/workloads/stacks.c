@@ -146,9 +146,12 @@ static NOINLINE void in_vdso(void)
 
 static NOINLINE void in_vfork(void)
 {
-	/* about 0.1 ms each */
-	for (volatile int i = 0; i < (int)(seconds * 10000); i++) {
-		pid_t pid = vfork();
+	/* about 0.2 ms each */
+	for (volatile int i = 0; i < (int)(seconds * 5000); i++) {
+		pid_t pid;
+
+		work(50000);
+		pid = vfork();
 
 		if (pid == 0)
 			_exit(0);
