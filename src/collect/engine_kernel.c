@@ -127,12 +127,27 @@ static void forget(struct as_kernel *k, pid_t pid, uint64_t time_ns)
 	as_kmaps_forget(&k->maps, pid);
 }
 
+/* A sample of pid is told with the next side events. */
+static bool waits(const struct as_kernel *k, pid_t pid)
+{
+	for (size_t i = 0; i < k->later.n; i++)
+		if ((pid_t)k->later.v[i]->pid == pid)
+			return true;
+	return false;
+}
+
 /* A process ends with its last thread; a leader that has gone before is looked at once a second. */
 static void tell_exits(struct as_kernel *k)
 {
+	size_t kept = 0;
+
 	as_vec_foreach (x, &k->exits) {
 		struct as_kproc *p = as_kmaps_find(&k->maps, x->pid);
 
+		if (waits(k, x->pid)) {
+			k->exits.v[kept++] = *x;
+			continue;
+		}
 		as_recorder_exit(k->env.recorder, x->time_ns, x->pid, x->tid);
 		as_krepair_thread_gone(&k->repair, x->tid);
 		if (!p || x->tid != x->pid)
@@ -141,7 +156,7 @@ static void tell_exits(struct as_kernel *k)
 		if (kill(x->pid, 0) && errno == ESRCH)
 			forget(k, x->pid, x->time_ns);
 	}
-	k->exits.n = 0;
+	k->exits.n = kept;
 }
 
 static void look_after_gone(struct as_kernel *k)
@@ -368,6 +383,8 @@ static int stop(void *c, struct as_error *err)
 	k->stopped = true;
 	as_ktimers_stop(&k->timers);
 	int r = drain(k, NULL, err);
+	as_kernel_deliver_later(k); /* none of them is newer than that drain */
+	tell_exits(k);
 	tick(k, true);
 	k->cpu_ns = followed_cpu_ns(k);
 	return r < 0 ? r : AS_OK;
