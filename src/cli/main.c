@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,6 +21,22 @@ static void guard_standard_fds(void)
 		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
 			(void)open("/dev/null", (fd ? O_RDONLY : O_WRONLY) | O_CLOEXEC);
 	}
+}
+
+static void on_file_too_large(int sig)
+{
+}
+
+/*
+ * Under a limit on the size of files a write shall fail, not end assay: the cache can do
+ * without, a session says what mends it. A handler, not SIG_IGN, as programs inherit that.
+ */
+static void survive_file_limit(void)
+{
+	struct sigaction old, sa = {.sa_handler = on_file_too_large, .sa_flags = SA_RESTART};
+
+	if (sigaction(SIGXFSZ, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+		(void)sigaction(SIGXFSZ, &sa, NULL);
 }
 
 static int exit_status(const struct as_cmd *cmd, int status)
@@ -134,6 +151,7 @@ int main(int argc, char **argv)
 	const struct as_cmd *cmd = NULL;
 
 	guard_standard_fds();
+	survive_file_limit();
 	/* for the width of text; the output is UTF-8 anyway */
 	if (!setlocale(LC_CTYPE, "C.UTF-8"))
 		(void)setlocale(LC_CTYPE, "");

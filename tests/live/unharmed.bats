@@ -15,7 +15,8 @@ same_surroundings() {
 	"$@" "$W/surroundings" 'an arg' '' </dev/null >out 2>err
 	mv out bare
 	for engine in "${ENGINES[@]}"; do
-		"$@" "$ASSAY" record -q --engine "$engine" -o s.assay -- "$W/surroundings" 'an arg' '' \
+		"$@" "$ASSAY" record -q --engine "$engine" -o "$BATS_TEST_TMPDIR/s.assay" -- \
+			"$W/surroundings" 'an arg' '' \
 			</dev/null >out 2>err
 		diff -u bare out
 		[ ! -s err ]
