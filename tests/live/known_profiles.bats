@@ -41,19 +41,19 @@ runs() {
 }
 
 @test "70 : 30" {
-	runs 5 function total share_a 0.7 -- "$W/split" 0.5 70 30
+	runs 5 function total share_a 0.7 -- "$W/split" 0.4 70 30
 }
 
 @test "50 : 30 : 20, equal loops without a clock in them" {
-	runs 5 function total spin_b 0.3 -- "$W/counted" 0.5 50 30 20
+	runs 5 function total spin_b 0.3 -- "$W/counted" 0.4 50 30 20
 }
 
 @test "a program with a period of 10 ms, sampled at 100 Hz" {
-	runs 5 function total phase_a 0.3 -F 100 -- "$W/periodic" 0.8 0.01 0.3
+	runs 5 function total phase_a 0.3 -F 100 -- "$W/periodic" 0.7 0.01 0.3
 }
 
 @test "two threads 2 : 1" {
-	runs 5 thread self 'my worker; #1' 2/3 -- "$W/threads" 2 0.17
+	runs 5 thread self 'my worker; #1' 2/3 -- "$W/threads" 2 0.14
 }
 
 @test "over all programs the intervals hold as often as they say" {
@@ -63,7 +63,7 @@ runs() {
 
 # tied A B: the first two rows are marked as not separable
 tied() {
-	"$ASSAY" record -q -o "$DIR/s.assay" -- "$W/counted" 0.4 "$@" >/dev/null
+	"$ASSAY" record -q -o "$DIR/s.assay" -- "$W/counted" 0.3 "$@" >/dev/null
 	"$ASSAY" report --no-inline "$DIR/s.assay" >"$DIR/text"
 	grep -E ' spin_[ab] ' "$DIR/text" >"$DIR/rows"
 	cat "$DIR/rows"
