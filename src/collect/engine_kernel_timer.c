@@ -32,6 +32,7 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "collect/perf_event.h"
 #include "base/sys.h"
 #include "collect/engine_kernel_priv.h"
 
@@ -156,10 +157,7 @@ int as_ktimers_open(struct as_ktimers *t, const struct as_kbpf *b, double rate_h
 		c->cpu = cpu[t->n];
 		c->fd = open_event(t->cycles, t->mean, (int)c->cpu);
 		if (c->fd < 0)
-			return as_fail(
-				err, errno == EACCES || errno == EPERM ? AS_E_ACCESS : AS_E_IO,
-				errno, "cannot open the sampling event of CPU %u: %s", c->cpu,
-				strerror(errno));
+			return as_perf_fail(err, errno, "sample all CPUs");
 		if (c->cpu < (uint32_t)b->ncpus)
 			t->of_cpu[c->cpu] = (uint32_t)t->n;
 		if (ioctl(c->fd, PERF_EVENT_IOC_SET_BPF, b->fd_sample)) {
