@@ -32,9 +32,9 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "collect/perf_event.h"
 #include "base/sys.h"
 #include "collect/engine_kernel_priv.h"
+#include "collect/perf_event.h"
 
 #define REDRAW_NS 20000000ull
 #define IDLE_NS   1000000000ull
