@@ -128,15 +128,15 @@ small_disk() {
 # Many threads: much to write. The program runs on to its end, with its status lost to the failure.
 full() {
 	run -125 --separate-stderr assay record -o "$1" -F 4999 -- sh -c \
-		"'$W/processes' fork 400 0.003; echo status \$?; sleep 0.3; echo end"
+		"'$W/processes' fork ${2:-400} 0.003; echo status \$?; sleep 0.3; echo end"
 	[ "$output" = $'status 0\nend' ]
 }
 
 @test "a full disk: what was recorded is kept, the program runs on" {
 	need_root
-	small_disk size=128k
-	head -c 92k /dev/zero >mounted/fill
-	full mounted/x.assay
+	small_disk size=256k # a second of this is up to 60 KB: the first two fit
+	head -c 112k /dev/zero >mounted/fill
+	full mounted/x.assay 1500
 	says "cannot write 'mounted/x.assay.partial': No space left on device" \
 		'what was recorded before is kept' 'assay report mounted/x.assay.partial' 'free space there'
 	[ "$(value mounted/x.assay.partial 'd["trust"]["interrupted"] and d["samples"] > 20')" = True ]

@@ -6,7 +6,7 @@ folded.py chain FILE --hot NAME --chain REGEX [--share F] [--names NM-OUTPUT]
     Every stack that NAME is in, cut behind its last NAME, matches REGEX as a whole; these stacks
     are at least F of all samples. Says what does not.
 folded.py agree A B --hot NAME
-    The sets of stacks, cut behind the last NAME, are equal, but for stacks of less than 1 %.
+    The sets of stacks, cut behind the last NAME, are equal, but for what chance explains.
 --names: nm -n -S of the program with its symbols; names "program+0x..." are looked up there.
 """
 import argparse
@@ -96,7 +96,8 @@ def check_agree(o):
     ok = all(totals)
     for a, b, name in ((0, 1, o.files[0]), (1, 0, o.files[1])):
         for stack, n in sets[a].items():
-            if n >= 0.01 * totals[a] and n > 2 and stack not in sets[b]:
+            # all n by chance on one side, if both engines saw it alike: 1 in a million
+            if stack not in sets[b] and (totals[a] / sum(totals)) ** n < 1e-6:
                 print(f"only in {name}: {n} of {totals[a]}: {stack[:600]}")
                 ok = False
     return ok
