@@ -38,6 +38,7 @@ struct as_ring_memo {
 	struct as_uframe *frames; /* ascending sp */
 	uint32_t *callers;
 	size_t n;
+	uint64_t kept_ns;
 	enum as_stack_end end;
 };
 

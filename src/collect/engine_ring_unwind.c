@@ -24,6 +24,8 @@
 #define PROBES       16u
 #define BATCH_FRAMES 48u
 #define MEMO_FRAMES  64u /* chains below that are read anew */
+#define MEMO_FAR     256u
+#define MEMO_REST_NS 30000000u
 
 struct walk {
 	struct as_ring *e;
@@ -260,13 +262,19 @@ static void walk_on(struct walk *w, struct as_ring_memo *m, struct as_unwind_res
 		as_unwind_continue(&env, w->e->uframes, max, res);
 		if (res->end != AS_END_DEPTH || res->nframes < max || max == w->e->max_frames)
 			break;
-		if (m->n && append_memo(w, m, res))
-			return;
+		if (!m->n || !append_memo(w, m, res))
+			continue;
+		/* made while the stack was shallower: the next sample makes it anew */
+		if (res->nframes - from > MEMO_FAR &&
+		    w->rec->time_ns > m->kept_ns + MEMO_REST_NS)
+			m->n = 0;
+		return;
 	}
 	if (res->end != AS_END_ROOT || res->nframes - from < 2 * MEMO_FRAMES)
 		return;
 	keep_memo(w, m, w->e->uframes + from, res->nframes - from);
 	m->end = res->end;
+	m->kept_ns = w->rec->time_ns;
 }
 
 static bool continue_live(struct walk *w, struct as_ring_thread *t,
