@@ -9,6 +9,7 @@
  *	- A sample's weight is the time (event count) since the CPU's event fired before, measured
  *	  in the BPF program, not the nominal period. Whatever happened to the timer in between
  *	  (restarts, late interrupts, throttling), weights add up to the time that passed.
+ *	  Longer than 12 mean periods it is a virtual CPU that was not run: one period then.
  *	- To deliver the rate asked for, periods are drawn around a mean m other than P: between
  *	  two restarts T apart, T/p - 1/2 firings of a period p happen, 1/p is ln 3 / m on average,
  *	  and T/P are wanted: m = T ln 3 / (T/P + 1/2).

@@ -24,7 +24,9 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-#define PF_KTHREAD 0x00200000
+#define PF_KTHREAD  0x00200000
+/* Idle CPUs fire every 6 mean periods at most (engine_kernel_timer.c), changes of period come between. */
+#define MAX_PERIODS 12
 
 struct as_walk_chunk {
 	uint32_t w[AS_BPF_CHUNK_WORDS];
@@ -236,7 +238,11 @@ static __always_inline uint64_t take_weight(struct bpf_perf_event_data *ctx,
 	}
 	uint64_t last = k->last;
 	k->last = now;
-	return last && now > last ? now - last : ctx->sample_period;
+	uint64_t since = now - last;
+	/* A virtual CPU that was not run for long, or a timer held up: nobody's time here. */
+	return last && now > last && since < MAX_PERIODS * ctx->sample_period
+		       ? since
+		       : ctx->sample_period;
 }
 
 SEC("perf_event")
