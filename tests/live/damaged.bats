@@ -176,9 +176,12 @@ no_controls() {
 		no_controls text
 	done
 	"$ASSAY" record -o $'missing\33[31m/x' -- true >text 2>&1 || true
+	[ -s text ]
 	no_controls text
 	"$ASSAY" $'rep\33[31mort' >text 2>&1 || true
+	[ -s text ]
 	no_controls text
 	"$ASSAY" report $'--\33[31mx' >text 2>&1 || true
+	[ -s text ]
 	no_controls text
 }
