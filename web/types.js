@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The types that the report's modules share. Types only: nothing here runs.
+//
+// Times are nanoseconds from the start of the recording, as numbers. Weights are in the
+// recording's unit (ns of CPU time, or cycles). Strings are indexes into `strings` where a column
+// says so. -1 stands for "none". Columns of one table have one length, `n`.
+
+/**
+ * What the page holds of one session: the columns of the session model, as typed arrays.
+ * @typedef {object} Model
+ * @property {Meta} meta
+ * @property {string[]} strings
+ * @property {{path: string, name: string, buildId: string, kind: number}[]} modules
+ * @property {{pid: number, parent: number, name: string, start: number, end: number}[]} processes
+ * @property {{tid: number, process: number, name: string, start: number, end: number}[]} threads
+ * @property {{n: number, brief: Uint32Array, full: Uint32Array, crate: Uint32Array, file: Uint32Array,
+ *   line: Uint32Array, module: Int32Array, lang: Uint8Array, flags: Uint8Array,
+ *   category: Uint8Array}} functions  flags: FUNCTION_*; category: index into CATEGORIES
+ * @property {{n: number, function: Uint32Array, file: Uint32Array, line: Uint32Array,
+ *   column: Uint32Array, flags: Uint8Array}} places  flags: 1 inlined, 2 line taken from a call
+ * @property {{n: number, module: Int32Array, addr: Float64Array, flags: Uint8Array,
+ *   chain: Uint32Array, nchain: Uint32Array}} frames  chain: into places, innermost first
+ * @property {{n: number, parent: Int32Array, frame: Uint32Array}} stacks  parent < own index
+ * @property {{n: number, time: Float64Array, thread: Uint32Array, stack: Int32Array,
+ *   weight: Float64Array, cpu: Uint16Array, end: Uint16Array}} samples  sorted by time
+ * @property {{n: number, time: Float64Array, cpu: Uint32Array, taken: Float64Array,
+ *   delivered: Float64Array, lost: Float64Array, throttled: Float64Array}} ticks
+ * @property {Int32Array} endFunction  per enum as_stack_end the marker's function, -1 none
+ * @property {Listing[]} listings  hot functions, embedded; more come from the server (Source)
+ * @property {SourceFile[]} sources
+ */
+
+/**
+ * @typedef {object} Meta
+ * @property {string} version  of assay
+ * @property {string} program  short name
+ * @property {string[]} args
+ * @property {{[key: string]: string}} info  host, kernel, cpu, engine, event, …
+ * @property {number} startRealtime  ms since 1970
+ * @property {number} duration
+ * @property {number} rate  Hz
+ * @property {number} cpus
+ * @property {'ns' | 'cycles'} unit
+ * @property {number | null} exit  wait status; null: attached or unknown
+ * @property {number | null} cpuTime  of everything that was followed
+ * @property {number | null} wall
+ * @property {Trust} trust
+ * @property {{command: string, why: string}[]} next
+ * @property {HotRow[]} hottest  by self, as `assay report` prints them; shown before anything else is computed
+ * @property {{level: number, about: string, text: string, remedy: string}[]} notes
+ * @property {string} file  name of the session
+ */
+
+/** @typedef {{function: number, self: Share, total: Share, tied: boolean}} HotRow */
+/** @typedef {{value: number, low: number, high: number, samples: number}} Share */
+
+/**
+ * @typedef {object} Trust
+ * @property {{level: 'good' | 'warn', text: string, remedy: string}[]} lines  the block in plain words
+ * @property {number} samples
+ * @property {number} lost
+ * @property {number} complete
+ * @property {number} repaired
+ * @property {number} truncated
+ */
+
+/**
+ * A function's text (src/view/listing.h). Lines stand in Model.sources.
+ * @typedef {object} Listing
+ * @property {number} function
+ * @property {number} module
+ * @property {string[]} notes
+ * @property {number[]} files  indexes into Model.sources, the function's own first
+ * @property {ListingPlace[]} places
+ * @property {Insn[]} insns
+ */
+/** @typedef {{function: string, key: number, source: number, line: number, column: number, inlined: boolean}} ListingPlace */
+/** @typedef {{addr: number, len: number, kind: number, text: string, target: number, place: number, nplaces: number, part: boolean}} Insn */
+/** @typedef {{path: string, found: string, why: string, first: number, total: number, lines: string[]}} SourceFile */
+
+/**
+ * What is looked at. All filters hold at once.
+ * @typedef {object} Query
+ * @property {number} from  ns; 0 and 0: everything
+ * @property {number} to
+ * @property {number[] | null} threads  indexes; null: all
+ * @property {string} focus  regular expressions on brief and full names, "" none
+ * @property {string} ignore
+ * @property {string} hide
+ * @property {Transform[]} transforms  in the order the reader applied them
+ * @property {boolean} noInline
+ * @property {boolean} noKernel
+ * @property {boolean} generics  names with type parameters folded are one function when false
+ */
+
+/**
+ * Changes to the stacks:
+ *   focus      only what is below function f (it becomes the root)
+ *   drop       samples that pass f are left out
+ *   merge      f's frames are taken out, their time goes to the callers
+ *   recursion  runs of f calling itself, directly or through others, are one frame
+ *   crate      runs of frames of f's crate are one frame, named after the crate
+ *   fold       frames of a class are taken out; name: 'std' | 'runtime' | 'panic' | 'kernel'
+ * @typedef {object} Transform
+ * @property {'focus' | 'drop' | 'merge' | 'recursion' | 'crate' | 'fold'} kind
+ * @property {number} [f]  key of a function
+ * @property {string} [name]
+ */
+
+/**
+ * A call tree in columns; node 0 is "all". Parents come before children; children of a node are
+ * in drawing order (heaviest first, or by time) through first and next.
+ * @typedef {object} Tree
+ * @property {number} n
+ * @property {Int32Array} parent
+ * @property {Uint32Array} key   of the view: see View.name
+ * @property {Uint32Array} depth
+ * @property {Float64Array} self
+ * @property {Float64Array} total
+ * @property {Float64Array} samples
+ * @property {Int32Array} first
+ * @property {Int32Array} next
+ * @property {Float64Array} start  where the box begins, in weight (or in ns: time-ordered)
+ * @property {number} weight  of everything in scope: what shares are fractions of
+ * @property {boolean} timeOrdered
+ */
+
+/**
+ * @typedef {object} Row
+ * @property {number} key
+ * @property {Share} self
+ * @property {Share} total
+ * @property {boolean} tied  with the next row, by self
+ */
+
+/** @typedef {'function' | 'line' | 'file' | 'crate' | 'module' | 'thread' | 'process'} By */
+
+export {};
