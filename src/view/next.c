@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Next steps: see next.h. */
+/* What the next steps are: see next.h. */
 #include "view/next.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/sys.h"
-#include "view/trust.h"
 
-enum { STEPS = 3, LABEL = 7 };
+enum { STEPS = 3 };
 
 /* A share worth a step of its own. */
 static const double WORTH = 0.05, WORTH_TOTAL = 0.2, WORTH_KERNEL = 0.2, THREAD_WORTH = 0.1;
@@ -257,52 +255,16 @@ static int by_worth(const void *a, const void *b)
 	return (x->worth < y->worth) - (x->worth > y->worth);
 }
 
-static void flame_step(struct steps *s)
+static void view_step(struct steps *s)
 {
 	struct step *step = add(s, -1);
 
-	as_buf_adds(&step->command, "assay flame -o flame.svg");
+	as_buf_adds(&step->command, "assay view");
 	add_file(s, step);
-	as_buf_adds(&step->why, "the whole picture");
+	as_buf_adds(&step->why, "everything, in the browser");
 }
 
-/* The reason stands beside the command where it fits on all lines, else below it. */
-static void print(const struct steps *s, size_t n, const struct as_style *style,
-		  struct as_buf *out)
-{
-	size_t widest = 0, reason = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		const struct step *p = &s->v.v[i];
-
-		widest = AS_MAX(widest, as_text_width(p->command.p, p->command.len));
-		reason = AS_MAX(reason, as_text_width(p->why.p, p->why.len));
-	}
-
-	bool beside = LABEL + widest + 3 + reason <= (size_t)style->width;
-
-	for (size_t i = 0; i < n; i++) {
-		const struct step *p = &s->v.v[i];
-		size_t w = as_text_width(p->command.p, p->command.len);
-
-		if (i == 0)
-			as_block_label(out, style, "next");
-		else
-			as_buf_fill(out, ' ', LABEL);
-		as_buf_adds(out, p->command.p);
-		if (beside) {
-			as_buf_fill(out, ' ', widest - w + 3);
-			as_buf_addf(out, "%s\n", p->why.p);
-		} else {
-			as_buf_addc(out, '\n');
-			as_buf_fill(out, ' ', LABEL + 4);
-			as_block_words(out, style, LABEL + 4, p->why.p);
-		}
-	}
-}
-
-void as_next_text(const struct as_next_request *q, const struct as_style *style,
-		  struct as_buf *out)
+void as_next_make(const struct as_next_request *q, struct as_next_steps *ret)
 {
 	struct steps s = {.q = q};
 
@@ -320,11 +282,23 @@ void as_next_text(const struct as_next_request *q, const struct as_style *style,
 		as_buf_clear(&s.v.v[s.v.n].command);
 		as_buf_clear(&s.v.v[s.v.n].why);
 	}
-	flame_step(&s);
-	print(&s, s.v.n, style, out);
+	if (!q->in_page)
+		view_step(&s);
 	as_vec_foreach (step, &s.v) {
+		as_vec_push(ret,
+			    (struct as_next_step){
+				    .command = as_arena_strdup(&ret->arena,
+							       as_buf_str(&step->command)),
+				    .why = as_arena_strdup(&ret->arena, as_buf_str(&step->why)),
+			    });
 		as_buf_clear(&step->command);
 		as_buf_clear(&step->why);
 	}
 	as_vec_clear(&s.v);
+}
+
+void as_next_clear(struct as_next_steps *s)
+{
+	as_vec_clear(s);
+	as_arena_clear(&s->arena);
 }

@@ -1,152 +1,74 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The trust block: see trust.h. */
+/* What the trust block says: see trust.h. How it looks on a terminal: trust_text.c. */
 #include "view/trust.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/sys.h"
 
-enum {
-	LABEL = 7,
-	TROUBLE = 9,
-	NOTES_MAX = 4,
-	FEW_SAMPLES = 100,
-	WIDTH_MAX = 120,
-	SHARE_FROM_S = 2
-};
+enum { NOTES_MAX = 4, FEW_SAMPLES = 100, SHARE_FROM_S = 2 };
 
 /* From where on a loss changes what a reader may conclude. */
 static const double TROUBLE_LOST = 0.01, TROUBLE_CUT = 0.01, TROUBLE_NAMELESS = 0.05,
 		    TROUBLE_RATE = 0.8, EXPLAINED_WITHIN = 0.05;
 
-/* Sentences are not read along a whole wide screen. */
-static size_t block_width(const struct as_style *style)
-{
-	return (size_t)AS_MIN(style->width, (int)WIDTH_MAX);
-}
-
-void as_block_label(struct as_buf *out, const struct as_style *style, const char *label)
-{
-	size_t n = strlen(label);
-
-	as_style_ink(style, out, AS_INK_FAINT);
-	as_buf_adds(out, label);
-	as_style_ink(style, out, AS_INK_PLAIN);
-	as_buf_fill(out, ' ', LABEL - AS_MIN(n, (size_t)LABEL));
-}
-
-void as_block_words(struct as_buf *out, const struct as_style *style, size_t indent,
-		    const char *text)
-{
-	size_t cursor = indent;
-	struct as_buf clean = {0};
-
-	as_fmt_quoted(&clean, text, strlen(text));
-	for (const char *p = as_buf_str(&clean); *p;) {
-		size_t n = strcspn(p, " "), w = as_text_width(p, n);
-
-		if (cursor > indent && cursor + 1 + w > block_width(style)) {
-			as_buf_addc(out, '\n');
-			as_buf_fill(out, ' ', indent);
-			cursor = indent;
-		} else if (cursor > indent) {
-			as_buf_addc(out, ' ');
-			cursor++;
-		}
-		as_buf_add(out, p, n);
-		cursor += w;
-		p += n + (p[n] == ' ');
-	}
-	as_buf_addc(out, '\n');
-	as_buf_clear(&clean);
-}
-
-/* The block being written: facts flow from line to line, troubles stand alone before them. */
+/* The lines being collected. */
 struct block {
-	struct as_buf *out;
-	const struct as_style *style;
+	struct as_trust_lines *lines;
 	const struct as_model *m;
 	struct as_trust t;
-	bool labelled;      /* "trust" has been written */
-	struct as_buf fact; /* the fact under construction */
-	size_t cursor;      /* of the line of facts; 0: none begun */
 };
 
-static void begin_line(struct block *b)
+static void __attribute__((format(printf, 3, 0)))
+line(struct block *b, enum as_trust_kind kind, const char *fmt, va_list ap)
 {
-	if (b->labelled) {
-		as_buf_fill(b->out, ' ', LABEL);
-		return;
-	}
-	as_block_label(b->out, b->style, "trust");
-	b->labelled = true;
+	struct as_buf text = {0};
+
+	as_buf_vaddf(&text, fmt, ap);
+	as_vec_push(b->lines,
+		    (struct as_trust_line){
+			    .kind = kind,
+			    .text = as_arena_strdup(&b->lines->arena, as_buf_str(&text)),
+			    .remedy = "",
+		    });
+	as_buf_clear(&text);
 }
 
 static void __attribute__((format(printf, 2, 3))) trouble(struct block *b, const char *fmt, ...)
 {
-	struct as_buf text = {0};
 	va_list ap;
 
 	va_start(ap, fmt);
-	as_buf_vaddf(&text, fmt, ap);
+	line(b, AS_TRUST_TROUBLE, fmt, ap);
 	va_end(ap);
-	begin_line(b);
-	as_style_ink(b->style, b->out, AS_INK_BAD);
-	as_buf_addc(b->out, '!');
-	as_style_ink(b->style, b->out, AS_INK_PLAIN);
-	as_buf_addc(b->out, ' ');
-	as_block_words(b->out, b->style, TROUBLE, as_buf_str(&text));
-	as_buf_clear(&text);
-}
-
-/* Remedies hold commands: they are not wrapped, so that they can be pasted. */
-static void remedy(struct block *b, const char *text)
-{
-	while (*text) {
-		size_t n = strcspn(text, "\n"), skip = strspn(text, " ");
-
-		if (n > skip) {
-			as_buf_fill(b->out, ' ', LABEL);
-			as_buf_adds(b->out, "→ ");
-			as_fmt_quoted(b->out, text + skip, n - skip);
-			as_buf_addc(b->out, '\n');
-		}
-		text += n + (text[n] == '\n');
-	}
-}
-
-static void end_facts(struct block *b)
-{
-	if (b->cursor)
-		as_buf_addc(b->out, '\n');
-	b->cursor = 0;
 }
 
 static void __attribute__((format(printf, 2, 3))) fact(struct block *b, const char *fmt, ...)
 {
 	va_list ap;
 
-	as_buf_reset(&b->fact);
 	va_start(ap, fmt);
-	as_buf_vaddf(&b->fact, fmt, ap);
+	line(b, AS_TRUST_FACT, fmt, ap);
 	va_end(ap);
+}
 
-	size_t w = as_text_width(as_buf_str(&b->fact), b->fact.len);
+static void __attribute__((format(printf, 2, 3))) note(struct block *b, const char *fmt, ...)
+{
+	va_list ap;
 
-	if (b->cursor && b->cursor + 3 + w > block_width(b->style))
-		end_facts(b);
-	if (!b->cursor) {
-		begin_line(b);
-		b->cursor = LABEL;
-	} else {
-		as_buf_adds(b->out, " · ");
-		b->cursor += 3;
-	}
-	as_buf_adds(b->out, as_buf_str(&b->fact));
-	b->cursor += w;
+	va_start(ap, fmt);
+	line(b, AS_TRUST_NOTE, fmt, ap);
+	va_end(ap);
+}
+
+/* Of the line before. */
+static void remedy(struct block *b, const char *text)
+{
+	b->lines->v[b->lines->n - 1].remedy = as_arena_strdup(&b->lines->arena, text);
 }
 
 /* ---- what can be wrong ---- */
@@ -341,14 +263,8 @@ static void soft_notes(struct block *b)
 			continue;
 		last = n->about; /* the first of several about one file says it */
 		shown++;
-		end_facts(b);
-		begin_line(b);
-
-		AS_CLEANUP(as_free_autop)
-		char *text = as_xasprintf("%s%s%s", n->about && *n->about ? n->about : "",
-					  n->about && *n->about ? ": " : "", n->text);
-
-		as_block_words(b->out, b->style, LABEL, text);
+		note(b, "%s%s%s", n->about && *n->about ? n->about : "",
+		     n->about && *n->about ? ": " : "", n->text);
 		remedy(b, n->remedy ? n->remedy : "");
 	}
 }
@@ -468,9 +384,9 @@ static void source(struct block *b)
 		fact(b, "kernel time counts for its callers");
 }
 
-void as_trust_text(const struct as_model *m, const struct as_style *style, struct as_buf *out)
+void as_trust_lines(const struct as_model *m, struct as_trust_lines *ret)
 {
-	struct block b = {.out = out, .style = style, .m = m};
+	struct block b = {.lines = ret, .m = m};
 
 	as_model_trust(m, &b.t);
 	b.t.engine = b.t.engine ? b.t.engine : "";
@@ -488,9 +404,13 @@ void as_trust_text(const struct as_model *m, const struct as_style *style, struc
 	explained(&b);
 	recorder(&b);
 	source(&b);
-	end_facts(&b);
 	soft_notes(&b);
-	as_buf_clear(&b.fact);
+}
+
+void as_trust_lines_clear(struct as_trust_lines *l)
+{
+	as_vec_clear(l);
+	as_arena_clear(&l->arena);
 }
 
 void as_trust_json(const struct as_model *m, const char *key, struct as_json *j)

@@ -10,6 +10,26 @@
 #include "base/json.h"
 #include "view/style.h"
 
+enum as_trust_kind {
+	AS_TRUST_TROUBLE, /* changes what a reader may conclude */
+	AS_TRUST_FACT,    /* a few words; several make a line */
+	AS_TRUST_NOTE,    /* worth knowing: what the recorder could not get */
+};
+struct as_trust_line {
+	enum as_trust_kind kind;
+	const char *text;   /* as recorded where it names files: not made safe for a terminal */
+	const char *remedy; /* commands or advice, one a line; "" none */
+};
+/* Troubles first, then facts, then notes. */
+struct as_trust_lines {
+	struct as_trust_line *v;
+	size_t n, cap;
+	struct as_arena arena; /* owns the texts */
+};
+/* What there is to say, as data: the terminal's block and the page's are made of it. ret: zeroed. */
+void as_trust_lines(const struct as_model *m, struct as_trust_lines *ret);
+void as_trust_lines_clear(struct as_trust_lines *l);
+
 void as_trust_text(const struct as_model *m, const struct as_style *style, struct as_buf *out);
 void as_trust_json(const struct as_model *m, const char *key, struct as_json *j);
 

@@ -186,7 +186,7 @@ static void steps_come_from_the_data_and_are_at_most_three(void **state)
 	assert_non_null(strstr(out.p, "next   assay report --callers malloc "));
 	assert_non_null(strstr(out.p, "who allocates: 30.0 %"));
 	assert_non_null(strstr(out.p, "assay report --callers memchr::find"));
-	assert_non_null(strstr(out.p, "assay flame -o flame.svg"));
+	assert_non_null(strstr(out.p, "assay view"));
 
 	/* without the allocator and the library: the lines, and what the dispatcher calls */
 	rows[0].self = rows[2].self = rows[3].self = share(1);
