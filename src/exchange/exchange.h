@@ -1,6 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Session models to and from other programs' formats.
+ * Session models to and from other programs' formats: one row in AS_EXPORTERS, one file per format.
+ *
+ *	const struct as_exporter *e = as_exporter_find("pprof");
+ *	r = as_sink_open(&sink, "app.pb.gz", err);
+ *	r = e->write(model, &options, &sink, err);
+ *	r = as_sink_finish(&sink, err);
+ *
+ * A writer reads the model (as_selection_make: what the query keeps), appends to the sink and spills
+ * it now and then. It packs itself where its format is packed. The sink's failures are left to
+ * as_sink_finish; a writer returns its own: AS_E_USAGE, AS_E_NOTFOUND of the query, AS_E_LIMIT.
+ * What all of them keep to: size grows with distinct stacks, not with samples (but for formats that
+ * are time lines, which say so); any name is data; a stack that was cut shows its marker above the
+ * first frame; a sample of which no frame is shown stands at AS_EXPORT_NO_FRAMES.
  *
  * Folded stacks, one line per distinct stack, sorted by text:
  *
@@ -28,7 +40,36 @@
 #include <stdint.h>
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/sink.h"
 #include "model/model.h"
+
+#define AS_EXPORT_NO_FRAMES "[no frames]"
+
+/*      name,      suffix,      lines a person reads, what it is */
+#define AS_EXPORTERS(X)                                                                        \
+	X(folded, ".folded", true,                                                             \
+	  "a line per stack, frames joined by ';', then the samples: inferno, flamegraph.pl")
+
+struct as_export_options {
+	const struct as_query
+		*query;  /* scope and filters, not by and shape; NULL: everything */
+	bool by_thread;  /* threads apart, in formats where that is a choice */
+	bool full_names; /* with all type parameters; else the brief ones */
+};
+
+struct as_exporter {
+	const char *name, *suffix; /* suffix: what a file of the format ends in */
+	bool readable;             /* short lines, fit for a terminal */
+	const char *summary;
+	int (*write)(const struct as_model *m, const struct as_export_options *o,
+		     struct as_sink *out, struct as_error *err);
+};
+extern const struct as_exporter as_exporters[]; /* in the order of AS_EXPORTERS */
+extern const size_t as_nexporters;
+const struct as_exporter *as_exporter_find(const char *name);    /* NULL: none */
+const struct as_exporter *as_exporter_of_path(const char *path); /* by suffix; NULL: none */
+
+/* ---- folded ---- */
 
 struct as_folded_options {
 	/* scope and filters, not by and shape; NULL: everything */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Folded stacks: escapes, the writer from a model, the parser. */
-#include "exchange/exchange.h"
+#include "exchange/exchange_priv.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -209,7 +209,7 @@ static void add_line(struct writer *w, uint32_t node, uint64_t weight)
 	for (uint32_t i = node; i != 0; i = w->p->nodes.v[i].parent)
 		as_vec_push(&w->path, i);
 	if (!w->path.n)
-		as_buf_adds(&w->text, "[no frames]");
+		as_buf_adds(&w->text, AS_EXPORT_NO_FRAMES);
 	while (w->path.n) {
 		const struct as_node *n = &w->p->nodes.v[w->path.v[--w->path.n]];
 		const struct as_str *s = cached_name(w, n->key, n->depth);
@@ -292,6 +292,15 @@ int as_export_folded(const struct as_model *m, const struct as_folded_options *o
 	as_arena_clear(&w.arena);
 	as_profile_free(p);
 	return r;
+}
+
+int as_export_write_folded(const struct as_model *m, const struct as_export_options *o,
+			   struct as_sink *out, struct as_error *err)
+{
+	struct as_folded_options f = {
+		.query = o->query, .by_thread = o->by_thread, .full_names = o->full_names};
+
+	return as_export_folded(m, &f, &out->out, err);
 }
 
 /* ---- reading ---- */

@@ -90,6 +90,21 @@ struct as_build {
 #define AS_OUT (AS_NONE - 1)
 
 int as_filter_make(struct as_build *b, struct as_error *err);
+static inline bool as_filter_in_scope(const struct as_build *b, const struct as_m_sample *s)
+{
+	return !b->threads || b->threads[s->thread];
+}
+/* Of a sample of the time range. Without frames it cannot match focus or module, nor ignore. */
+static inline bool as_filter_keeps(const struct as_build *b, const struct as_m_sample *s)
+{
+	if (!as_filter_in_scope(b, s))
+		return false;
+	if (!b->stacks)
+		return true;
+	if (s->stack == AS_NONE)
+		return !b->q->focus && !b->q->module;
+	return !b->stacks[s->stack];
+}
 static inline bool as_filter_hides(const struct as_build *b, const struct as_m_place *p)
 {
 	return b->functions[p->function] & AS_MATCH_HIDE;

@@ -7,28 +7,13 @@
  * third of what 1,024 do. */
 #define ASKED_SAMPLES (256 * AS_BLOCK_SAMPLES)
 
-static bool in_scope(const struct as_build *b, const struct as_m_sample *s)
-{
-	return !b->threads || b->threads[s->thread];
-}
-
-/* A sample without frames cannot match focus or module; ignore cannot match it. */
-static bool is_dropped(const struct as_build *b, const struct as_m_sample *s)
-{
-	if (!b->stacks)
-		return false;
-	if (s->stack == AS_NONE)
-		return b->q->focus || b->q->module;
-	return b->stacks[s->stack];
-}
-
 static void init_blocks(struct as_build *b)
 {
 	const struct as_m_sample *v = b->m->samples.v;
 	uint64_t n = 0, first = 0, last = 0;
 
 	for (size_t i = b->lo; i < b->hi; i++) {
-		if (!in_scope(b, &v[i]))
+		if (!as_filter_in_scope(b, &v[i]))
 			continue;
 		if (n++ == 0)
 			first = v[i].time_ns;
@@ -48,13 +33,13 @@ void as_scan_samples(struct as_build *b)
 		uint32_t *end = &b->end[i - b->lo];
 
 		*end = AS_OUT;
-		if (!in_scope(b, s))
+		if (!as_filter_in_scope(b, s))
 			continue;
 		p->weight += s->weight;
 		p->samples++;
 		as_blocks_add(&b->blocks, as_blocks_index(&b->blocks, s->time_ns), s->weight);
 		*end = AS_NONE;
-		if (is_dropped(b, s))
+		if (!as_filter_keeps(b, s))
 			continue;
 		p->kept_weight += s->weight;
 		p->kept_samples++;

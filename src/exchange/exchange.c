@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The table of formats. */
+#include <string.h>
+#include "exchange/exchange_priv.h"
+
+const struct as_exporter as_exporters[] = {
+#define X(name, suffix, readable, summary)                                                     \
+	{#name, suffix, readable, summary, as_export_write_##name},
+	AS_EXPORTERS(X)
+#undef X
+};
+const size_t as_nexporters = AS_ARRAY_LEN(as_exporters);
+
+const struct as_exporter *as_exporter_find(const char *name)
+{
+	for (size_t i = 0; i < as_nexporters; i++) {
+		if (strcmp(as_exporters[i].name, name) == 0)
+			return &as_exporters[i];
+	}
+	return NULL;
+}
+
+const struct as_exporter *as_exporter_of_path(const char *path)
+{
+	const struct as_exporter *best = NULL;
+	size_t n = strlen(path);
+
+	/* ".speedscope.json" also ends in ".json": the longest wins */
+	for (size_t i = 0; i < as_nexporters; i++) {
+		size_t k = strlen(as_exporters[i].suffix);
+
+		if (n > k && strcmp(path + n - k, as_exporters[i].suffix) == 0 &&
+		    (!best || k > strlen(best->suffix)))
+			best = &as_exporters[i];
+	}
+	return best;
+}
