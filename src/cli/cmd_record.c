@@ -194,6 +194,8 @@ static char *default_output(const struct as_cmd_ctx *ctx, int64_t pid)
 			if (name.p[i] == '/' || (unsigned char)name.p[i] < ' ')
 				name.p[i] = '-';
 		}
+	} else if (ctx->program_name) {
+		as_buf_adds(&name, ctx->program_name);
 	} else {
 		const char *slash = strrchr(ctx->operands[0], '/');
 
@@ -280,6 +282,7 @@ static int record_run(struct as_cmd_ctx *ctx, struct as_error *err)
 
 	struct as_recording_request q = {
 		.argv = a->pid ? NULL : ctx->operands,
+		.folder = ctx->program_folder,
 		.pid = (pid_t)a->pid,
 		.duration_ns = a->duration_ns,
 		.engine = engine_names[a->engine],

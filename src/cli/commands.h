@@ -45,6 +45,9 @@ struct as_cmd_ctx {
 	int noperands;
 	/* the command line as typed, from the command's name on; NULL-terminated */
 	char **words;
+	/* where the program is to run; NULL: here */
+	const char *program_folder;
+	const char *program_name; /* what outputs are named after; NULL: its file's name */
 	int fail_exit; /* exit status when run() fails; preset from the status and flags */
 };
 
@@ -74,6 +77,19 @@ extern const struct as_cmd *const as_commands[]; /* NULL-terminated */
 const struct as_cmd *as_command_find(const char *name);
 /* "unknown command …; did you mean …?" into err. */
 int as_command_unknown(const char *name, struct as_error *err);
+
+/* ---- run.c ---- */
+
+/* words: the command's name and what follows, NULL-terminated. */
+struct as_command_line {
+	const struct as_cmd *cmd;
+	int nwords;
+	char **words;
+	const char *program_folder, *program_name; /* handed on to the command; NULL: as typed */
+};
+/* Parses the options and runs. Exit status >= 0, or a negative enum as_status with err filled. */
+int as_command_run(const struct as_command_line *line, struct as_common_args *common,
+		   struct as_error *err);
 
 /* ---- help.c: text appended to out ---- */
 

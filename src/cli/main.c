@@ -46,15 +46,11 @@ static int exit_status(const struct as_cmd *cmd, int status)
 	return status == AS_E_USAGE ? AS_EXIT_USAGE : AS_EXIT_ERROR;
 }
 
-static int print_text(void (*text)(struct as_buf *), const struct as_cmd *cmd,
-		      struct as_error *err)
+static int print_text(void (*text)(struct as_buf *), struct as_error *err)
 {
 	struct as_buf b = {0};
 
-	if (text)
-		text(&b);
-	else
-		as_help_command(&b, cmd);
+	text(&b);
 
 	int r = as_out_write(&b, err);
 
@@ -67,72 +63,18 @@ static void version_text(struct as_buf *out)
 	as_buf_adds(out, "assay " ASSAY_VERSION "\n");
 }
 
-static int check_operands(const struct as_cmd *cmd, int n, char **operands,
-			  struct as_error *err)
-{
-	if (n < cmd->min_operands)
-		return as_fail(err, AS_E_USAGE, 0, "%s needs %s\nassay %s --help", cmd->name,
-			       cmd->operand, cmd->name);
-	if (cmd->max_operands >= 0 && n > cmd->max_operands)
-		return as_fail(err, AS_E_USAGE, 0,
-			       "%s does not know what to do with '%s'\n"
-			       "assay %s --help",
-			       cmd->name, operands[cmd->max_operands], cmd->name);
-	return 0;
-}
-
-/* words: the command's name and what follows, NULL-terminated. Returns the exit status. */
-static int run_command(const struct as_cmd *cmd, int nwords, char **words,
-		       struct as_common_args *common, struct as_error *err)
-{
-	AS_CLEANUP(as_free_autop) void *args = as_xcalloc(1, cmd->args_size + 1);
-	AS_CLEANUP(as_free_autop) char **rest = as_xcalloc((size_t)nwords + 1, sizeof *rest);
-	struct as_options_request q = {
-		.table = cmd->options,
-		.common = as_common_options,
-		.args = args,
-		.common_args = common,
-		.stop_at_operand = cmd->flags & AS_CMD_RUNS_PROGRAM,
-	};
-	struct as_cmd_ctx ctx = {
-		.cmd = cmd,
-		.args = args,
-		.common = common,
-		.operands = rest,
-		.words = words,
-	};
-	int r;
-
-	memcpy(rest, words + 1, (size_t)(nwords - 1) * sizeof *rest);
-	r = as_options_parse(&q, nwords - 1, rest, &ctx.noperands, err);
-	if (common->help)
-		return print_text(NULL, cmd, err);
-	if (r < 0)
-		return r;
-	rest[ctx.noperands] = NULL;
-	r = check_operands(cmd, ctx.noperands, rest, err);
-	if (r < 0)
-		return r;
-	r = cmd->run(&ctx, err);
-	if (r < 0 && ctx.fail_exit) {
-		as_err_print(err, (enum as_color)common->color);
-		return ctx.fail_exit;
-	}
-	return r;
-}
-
 static int dispatch(int argc, char **argv, const struct as_cmd **ret_cmd,
 		    struct as_common_args *common, struct as_error *err)
 {
 	if (argc < 2)
-		return print_text(as_help_overview, NULL, err);
+		return print_text(as_help_overview, err);
 
 	const char *word = argv[1];
 
 	if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0)
-		return print_text(version_text, NULL, err);
+		return print_text(version_text, err);
 	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
-		return print_text(as_help_overview, NULL, err);
+		return print_text(as_help_overview, err);
 	if (word[0] == '-')
 		return as_fail(err, AS_E_USAGE, 0,
 			       "'%s' is not a command\n"
@@ -141,7 +83,21 @@ static int dispatch(int argc, char **argv, const struct as_cmd **ret_cmd,
 	*ret_cmd = as_command_find(word);
 	if (!*ret_cmd)
 		return as_command_unknown(word, err);
-	return run_command(*ret_cmd, argc - 1, argv + 1, common, err);
+
+	struct as_command_line line = {.cmd = *ret_cmd, .nwords = argc - 1, .words = argv + 1};
+
+	return as_command_run(&line, common, err);
+}
+
+/* cargo runs `cargo assay x` as `cargo-assay assay x`; that is `assay cargo x`. */
+static void as_cargo_subcommand(int argc, char **argv)
+{
+	static char word[] = "cargo";
+	const char *slash = argc ? strrchr(argv[0], '/') : NULL;
+	const char *name = slash ? slash + 1 : argc ? argv[0] : "";
+
+	if (argc > 1 && strcmp(name, "cargo-assay") == 0 && strcmp(argv[1], "assay") == 0)
+		argv[1] = word;
 }
 
 int main(int argc, char **argv)
@@ -150,6 +106,7 @@ int main(int argc, char **argv)
 	struct as_common_args common = {0};
 	const struct as_cmd *cmd = NULL;
 
+	as_cargo_subcommand(argc, argv);
 	guard_standard_fds();
 	survive_file_limit();
 	/* for the width of text; the output is UTF-8 anyway */

@@ -40,8 +40,10 @@ struct as_target {
 	char *program_path;     /* resolved executable */
 };
 /* Forks a child that waits before exec. The child's descriptors, signal mask, dispositions and
- * process group are those assay was started with. AS_E_NOTFOUND / AS_E_ACCESS as execvp would. */
-int as_target_prepare(char *const argv[], struct as_target *ret, struct as_error *err);
+ * process group are those assay was started with; it runs in folder, NULL: the current one. A
+ * relative argv[0] is looked up from the current folder. AS_E_NOTFOUND / AS_E_ACCESS as execvp would. */
+int as_target_prepare(char *const argv[], const char *folder, struct as_target *ret,
+		      struct as_error *err);
 int as_target_attach(pid_t pid, struct as_target *ret, struct as_error *err);
 /* lets it exec; fails as execve did */
 int as_target_release(struct as_target *t, struct as_error *err);
@@ -171,6 +173,7 @@ extern const struct as_collector *const as_collectors[];
 
 struct as_recording_request {
 	char *const *argv;    /* NULL with pid */
+	const char *folder;   /* where it runs; NULL: the current one */
 	pid_t pid;            /* 0 with argv */
 	uint64_t duration_ns; /* 0: until the target ends */
 	const char *engine;   /* NULL: the best that can */

@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -90,13 +91,14 @@ static void write_cpu_model(struct recording *r)
 
 static void write_facts(struct recording *r)
 {
-	char cwd[4096], text[64];
+	char cwd[PATH_MAX], text[64];
 	struct utsname u;
 
 	info(r, "version", ASSAY_VERSION);
 	info(r, "engine", r->engine->name);
 	info(r, "event", r->facts.event ? r->facts.event : "");
-	if (getcwd(cwd, sizeof cwd))
+	if (r->q->folder ? realpath(r->q->folder, cwd) != NULL
+			 : getcwd(cwd, sizeof cwd) != NULL)
 		info(r, "cwd", cwd);
 	if (!uname(&u)) {
 		info(r, "host", u.nodename);
@@ -312,7 +314,7 @@ static int open_target(struct recording *r, struct as_error *err)
 	if ((q->argv != NULL) == (q->pid != 0))
 		return as_fail(err, AS_E_USAGE, 0, "either a program or a process is recorded");
 	if (q->argv)
-		return as_target_prepare(q->argv, &r->target, err);
+		return as_target_prepare(q->argv, q->folder, &r->target, err);
 	return as_target_attach(q->pid, &r->target, err);
 }
 

@@ -182,7 +182,7 @@ static int resolve_program(const char *name, char **ret, struct as_error *err)
 }
 
 struct child_plan {
-	const char *path;
+	const char *path, *folder; /* folder NULL: the current one */
 	char *const *argv,
 		**sh_argv; /* sh_argv: for text files without #!, as execvp runs them */
 	int hold, exec_err;
@@ -200,7 +200,8 @@ static void __attribute__((noreturn)) run_child(const struct child_plan *p)
 	while (n < 0 && errno == EINTR);
 	if (n != 1)
 		_exit(125); /* assay died or gave up before the start */
-	execve(p->path, p->argv, environ);
+	if (!p->folder || chdir(p->folder) == 0)
+		execve(p->path, p->argv, environ);
 	if (errno == ENOEXEC)
 		execve("/bin/sh", p->sh_argv, environ);
 	e = errno;
@@ -235,7 +236,8 @@ static void target_init(struct as_target *t)
 	t->hold_fd = t->exec_err_fd = t->pidfd = -1;
 }
 
-int as_target_prepare(char *const argv[], struct as_target *ret, struct as_error *err)
+int as_target_prepare(char *const argv[], const char *folder, struct as_target *ret,
+		      struct as_error *err)
 {
 	AS_CLEANUP(as_free_autop) char *path = NULL;
 	AS_CLEANUP(as_free_autop) char **sh_argv = NULL;
@@ -265,7 +267,7 @@ int as_target_prepare(char *const argv[], struct as_target *ret, struct as_error
 		return as_fail(err, AS_E_IO, errno, "cannot fork: %s", strerror(errno));
 	if (t.pid == 0) {
 		close(hold_wr); /* else the child would keep itself waiting when assay dies */
-		run_child(&(struct child_plan){path, argv, sh_argv, hold_rd, err_wr});
+		run_child(&(struct child_plan){path, folder, argv, sh_argv, hold_rd, err_wr});
 	}
 	t.hold_fd = STEAL_FD(hold_wr);
 	t.exec_err_fd = STEAL_FD(err_rd);

@@ -29,7 +29,7 @@ static void wait_for(struct as_target *t)
 static int run(char *const argv[], struct as_target *t)
 {
 	struct as_error err = {0};
-	int r = as_target_prepare(argv, t, &err);
+	int r = as_target_prepare(argv, NULL, t, &err);
 
 	if (r >= 0)
 		r = as_target_release(t, &err);
@@ -85,7 +85,7 @@ static void an_interpreter_that_is_missing_fails_at_release(void **state)
 	assert_int_equal(as_write_all(fd, "#!/no/such/interpreter\n", 23, NULL), 0);
 	fchmod(fd, 0755);
 	close(fd);
-	assert_int_equal(as_target_prepare((char *[]){path, NULL}, &t, &err), 0);
+	assert_int_equal(as_target_prepare((char *[]){path, NULL}, NULL, &t, &err), 0);
 	assert_int_equal(as_target_release(&t, &err), AS_E_NOTFOUND);
 	assert_non_null(strstr(err.msg, path));
 	assert_true(t.exited);
@@ -181,7 +181,7 @@ static void the_child_waits_until_it_is_released(void **state)
 
 	close(fd);
 	unlink(path);
-	assert_int_equal(as_target_prepare((char *[]){"touch", path, NULL}, &t, &err), 0);
+	assert_int_equal(as_target_prepare((char *[]){"touch", path, NULL}, NULL, &t, &err), 0);
 	usleep(50000);
 	assert_int_equal(access(path, F_OK), -1);
 	assert_int_equal(as_target_release(&t, &err), 0);
@@ -197,7 +197,7 @@ static void a_child_never_released_goes_away_without_running(void **state)
 	struct as_target t;
 	pid_t pid;
 
-	assert_int_equal(as_target_prepare((char *[]){"sh", "-c", "exit 9", NULL}, &t, &err),
+	assert_int_equal(as_target_prepare((char *[]){"sh", "-c", "exit 9", NULL}, NULL, &t, &err),
 			 0);
 	pid = t.pid;
 	as_target_clear(&t);
