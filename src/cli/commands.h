@@ -85,7 +85,8 @@ struct as_command_line {
 	const struct as_cmd *cmd;
 	int nwords;
 	char **words;
-	const char *program_folder, *program_name; /* handed on to the command; NULL: as typed */
+	const char *program_folder,
+		*program_name; /* handed on to the command; NULL: as typed */
 };
 /* Parses the options and runs. Exit status >= 0, or a negative enum as_status with err filled. */
 int as_command_run(const struct as_command_line *line, struct as_common_args *common,

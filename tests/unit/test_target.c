@@ -197,8 +197,8 @@ static void a_child_never_released_goes_away_without_running(void **state)
 	struct as_target t;
 	pid_t pid;
 
-	assert_int_equal(as_target_prepare((char *[]){"sh", "-c", "exit 9", NULL}, NULL, &t, &err),
-			 0);
+	assert_int_equal(
+		as_target_prepare((char *[]){"sh", "-c", "exit 9", NULL}, NULL, &t, &err), 0);
 	pid = t.pid;
 	as_target_clear(&t);
 	assert_int_equal(kill(pid, 0), -1);
