@@ -307,3 +307,10 @@ int as_filter_make(struct as_build *b, struct as_error *err)
 	}
 	return AS_OK;
 }
+
+void as_filter_clear(struct as_build *b)
+{
+	free(b->functions);
+	free(b->threads);
+	free(b->stacks);
+}

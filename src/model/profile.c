@@ -59,9 +59,7 @@ static void make(struct as_build *b)
 
 static void build_clear(struct as_build *b)
 {
-	free(b->functions);
-	free(b->threads);
-	free(b->stacks);
+	as_filter_clear(b);
 	as_ktree_clear(&b->tree);
 	free(b->node_of_stack);
 	as_map64_clear(&b->node_of_grouped);

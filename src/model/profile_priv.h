@@ -9,6 +9,7 @@
  *	shape.c		that tree turned: inverted, callers, callees
  *	shares.c	weights per node and time block -> intervals; the only loops over samples
  *	rows.c, nodes.c	the answer's rows and nodes
+ *	annotate.c	another question, with the same filters: one function by line and address
  *	profile.c	puts them in order
  *
  * Each distinct stack is walked once; each sample costs a few table look-ups; each time block
@@ -90,6 +91,7 @@ struct as_build {
 #define AS_OUT (AS_NONE - 1)
 
 int as_filter_make(struct as_build *b, struct as_error *err);
+void as_filter_clear(struct as_build *b);
 static inline bool as_filter_in_scope(const struct as_build *b, const struct as_m_sample *s)
 {
 	return !b->threads || b->threads[s->thread];
