@@ -60,7 +60,7 @@ export function rgbOfHex(hex) {
 	return [n >> 16 & 255, n >> 8 & 255, n & 255];
 }
 
-/** @param {[number, number, number]} c @returns {string} */
+/** @param {number[]} c @returns {string} */
 export function hexOfRgb(c) {
 	return '#' + c.map(v => Math.round(v).toString(16).padStart(2, '0')).join('');
 }

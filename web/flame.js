@@ -27,29 +27,38 @@ export const FLAME_LEAST = 0.5;
 export class FlameBoxes {
 	constructor() {
 		this.n = 0;
-		this.size(1024);
-	}
-
-	/** @param {number} n */
-	size(n) {
-		const grow = (/** @type {any} */ old, /** @type {any} */ made) => (old && made.set(old), made);
-		/** Frames this box stands for; 1: `node` itself. */
-		this.count = grow(this.count, new Uint32Array(n));
+		this.capacity = 1024;
 		/** The node, or the first of them. */
-		this.node = grow(this.node, new Int32Array(n));
-		/** Pixels, whole. @type {Int32Array} */
-		this.x0 = grow(this.x0, new Int32Array(n));
-		/** @type {Int32Array} */
-		this.x1 = grow(this.x1, new Int32Array(n));
-		/** @type {Int32Array} */
-		this.depth = grow(this.depth, new Int32Array(n));
-		this.capacity = n;
+		this.node = new Int32Array(this.capacity);
+		/** Frames this box stands for; 1: `node` itself. */
+		this.count = new Uint32Array(this.capacity);
+		/** Pixels, whole. */
+		this.x0 = new Int32Array(this.capacity);
+		this.x1 = new Int32Array(this.capacity);
+		this.depth = new Int32Array(this.capacity);
+		/** Where each drawn row begins and ends. @type {Map<number, [number, number]>} */
+		this.rows = new Map();
 	}
 
 	clear() {
 		this.n = 0;
-		/** Where each drawn row begins. @type {Map<number, [number, number]>} */
-		this.rows = new Map();
+		this.rows.clear();
+	}
+
+	grow() {
+		const longer = (/** @type {Int32Array} */ old) => {
+			const made = new Int32Array(this.capacity);
+			made.set(old);
+			return made;
+		};
+		this.capacity *= 2;
+		this.node = longer(this.node);
+		this.x0 = longer(this.x0);
+		this.x1 = longer(this.x1);
+		this.depth = longer(this.depth);
+		const count = new Uint32Array(this.capacity);
+		count.set(this.count);
+		this.count = count;
 	}
 
 	/**
@@ -61,7 +70,7 @@ export class FlameBoxes {
 	 */
 	add(node, count, x0, x1, depth) {
 		if (this.n === this.capacity)
-			this.size(this.capacity * 2);
+			this.grow();
 		const i = this.n++;
 		this.node[i] = node;
 		this.count[i] = count;
@@ -138,11 +147,12 @@ export class Flame {
 	 * @param {number} depth
 	 * @param {number} x
 	 * @param {boolean} byEnd
-	 * @param {number} [low]   where to begin
+	 * @param {number} [from]  where to begin
+	 * @returns {number}
 	 */
-	find(depth, x, byEnd, low = this.offset[depth]) {
+	find(depth, x, byEnd, from) {
 		const {order, start, size} = this;
-		let high = this.offset[depth + 1];
+		let low = from ?? this.offset[depth], high = this.offset[depth + 1];
 		while (low < high) {
 			const mid = (low + high) >> 1, node = order[mid];
 			if (byEnd ? start[node] + size[node] > x : start[node] >= x)
@@ -175,7 +185,7 @@ export class Flame {
 		for (let d = Math.max(w.first, 0); d <= last; d++) {
 			const from = boxes.n;
 			this.cullRow(boxes, w, d);
-			/** @type {NonNullable<typeof boxes.rows>} */(boxes.rows).set(d, [from, boxes.n]);
+			boxes.rows.set(d, [from, boxes.n]);
 		}
 	}
 
@@ -377,7 +387,7 @@ export function fitFlameName(name, chars) {
 export function paintFlame(pixels, boxes, style) {
 	const {width, paper} = style, line = new Uint32Array(width);
 	pixels.fill(paper);
-	for (const [depth, [from, to]] of boxes.rows || []) {
+	for (const [depth, [from, to]] of boxes.rows) {
 		const y = style.top(depth), y0 = Math.max(0, y), y1 = Math.min(style.height, y + style.row - style.gap);
 		if (y0 >= y1)
 			continue;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+// @ts-nocheck: gives the modules half-made models and looks at their insides on purpose
 // Arrows of jumps: which exist, and that those that overlap do not share a lane.
 import test from 'node:test';
 import assert from 'node:assert/strict';

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+// @ts-nocheck: gives the modules half-made models and looks at their insides on purpose
 // Colours: contrast of text on boxes by WCAG 2, and the distance of any two groups as seen with
 // normal and with each kind of colour-blind sight (matrices of Machado, Oliveira and Fernandes
 // 2009 for full deficiency, distances in OKLab times 100; 2 is about what an eye just notices).

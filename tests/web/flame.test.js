@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+// @ts-nocheck: gives the modules half-made models and looks at their insides on purpose
 // The flame graph's layout: what is drawn, what is under a point, where keys lead, the pixels.
 import test from 'node:test';
 import assert from 'node:assert/strict';

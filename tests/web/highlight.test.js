@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+// @ts-nocheck: gives the modules half-made models and looks at their insides on purpose
 // The highlighter: no text is ever lost, states cross lines, and the usual things have their kind.
 import test from 'node:test';
 import assert from 'node:assert/strict';
