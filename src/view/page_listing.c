@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Functions as text, for the page and for its server: Listing and SourceFile of web/types.js. */
+#include "view/page_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	HOT = 50,              /* by self, and as many by total */
+	BUDGET_BYTES = 2 << 20 /* of JSON, which packs to about an eighth */
+};
+static const double WORTH = 0.001;
+
+/* The sources of several listings, each stretch of lines once. */
+struct sources {
+	struct as_buf json;
+	struct as_json j;
+	AS_VEC(struct source {
+		char *path; /* owned */
+		uint32_t first, n;
+		bool found;
+	})
+	v;
+};
+
+static const char *or_empty(const char *s)
+{
+	return s ? s : "";
+}
+
+static void add_source(struct as_json *j, const struct as_listing_file *f)
+{
+	as_json_obj(j, NULL);
+	as_json_str(j, "path", or_empty(f->path));
+	as_json_str(j, "found", or_empty(f->found));
+	as_json_str(j, "why", or_empty(f->why));
+	as_json_u64(j, "first", f->first);
+	as_json_u64(j, "total", f->total);
+	as_json_arr(j, "lines");
+	as_vec_foreach (line, &f->lines)
+		as_json_str(j, NULL, or_empty(*line));
+	as_json_end(j);
+	as_json_end(j);
+}
+
+/* Index of the file's lines in s; they are added when they are not there yet. */
+static uint32_t source_index(struct sources *s, const struct as_listing_file *f)
+{
+	const char *path = or_empty(f->path);
+	uint32_t n = (uint32_t)f->lines.n;
+
+	for (size_t i = 0; i < s->v.n; i++) {
+		const struct source *have = &s->v.v[i];
+
+		if (have->found == (f->found != NULL) && f->first >= have->first &&
+		    f->first + n <= have->first + have->n && strcmp(have->path, path) == 0)
+			return (uint32_t)i;
+	}
+	add_source(&s->j, f);
+	as_vec_push(&s->v, (struct source){.path = as_xstrdup(path),
+					   .first = f->first,
+					   .n = n,
+					   .found = f->found != NULL});
+	return (uint32_t)s->v.n - 1;
+}
+
+static void add_places(struct as_json *j, const struct as_listing *l, const uint32_t *index)
+{
+	as_json_arr(j, "places");
+	as_vec_foreach (p, &l->places) {
+		int64_t source = -1;
+
+		for (size_t i = 0; p->file && source < 0 && i < l->files.n; i++)
+			if (l->files.v[i].path && strcmp(l->files.v[i].path, p->file) == 0)
+				source = index[i];
+		as_json_obj(j, NULL);
+		as_json_str(j, "function", or_empty(p->function));
+		as_json_i64(j, "key", p->key == AS_NONE ? -1 : (int64_t)p->key);
+		as_json_i64(j, "source", source);
+		as_json_u64(j, "line", p->line);
+		as_json_u64(j, "column", p->column);
+		as_json_bool(j, "inlined", p->inlined);
+		as_json_end(j);
+	}
+	as_json_end(j);
+}
+
+static void add_insns(struct as_json *j, const struct as_listing *l)
+{
+	as_json_arr(j, "insns");
+	as_vec_foreach (x, &l->insns) {
+		as_json_obj(j, NULL);
+		as_json_u64(j, "addr", as_page_addr(x->svma));
+		as_json_u64(j, "len", x->len);
+		as_json_u64(j, "kind", x->kind);
+		as_json_str(j, "text", or_empty(x->text));
+		as_json_u64(j, "target", as_page_addr(x->target));
+		as_json_u64(j, "place", x->place);
+		as_json_u64(j, "nplaces", x->nplaces);
+		as_json_bool(j, "part", x->starts_part);
+		as_json_end(j);
+	}
+	as_json_end(j);
+}
+
+/* The members of a Listing; index: of each of its files among the sources. */
+static void add_members(struct as_json *j, const struct as_listing *l, const uint32_t *index)
+{
+	as_json_u64(j, "function", l->function);
+	as_json_i64(j, "module", l->module == AS_NONE ? -1 : (int64_t)l->module);
+	as_json_arr(j, "notes");
+	as_vec_foreach (note, &l->notes)
+		as_json_str(j, NULL, or_empty(*note));
+	as_json_end(j);
+	as_json_arr(j, "files");
+	for (size_t i = 0; i < l->files.n; i++)
+		as_json_u64(j, NULL, index[i]);
+	as_json_end(j);
+	add_places(j, l, index);
+	add_insns(j, l);
+}
+
+void as_page_listing(const struct as_listing *l, struct as_buf *out)
+{
+	AS_CLEANUP(as_free_autop) uint32_t *index = as_xcalloc(l->files.n + 1, sizeof *index);
+	struct as_json j = {.out = out};
+
+	for (uint32_t i = 0; i < l->files.n; i++)
+		index[i] = i;
+	as_json_obj(&j, NULL);
+	add_members(&j, l, index);
+	as_json_arr(&j, "sources");
+	as_vec_foreach (f, &l->files)
+		add_source(&j, f);
+	as_json_end(&j);
+	as_json_end(&j);
+}
+
+/* ---- the hottest ---- */
+
+static int by_total(const void *a, const void *b)
+{
+	const struct as_row *x = *(const struct as_row *const *)a;
+	const struct as_row *y = *(const struct as_row *const *)b;
+
+	if (x->total.value != y->total.value)
+		return x->total.value < y->total.value ? 1 : -1;
+	return (x->key > y->key) - (x->key < y->key);
+}
+
+struct hot {
+	struct as_page *p;
+	struct sources sources;
+	uint8_t *done; /* per function */
+};
+
+static void add_function(struct hot *h, uint32_t function)
+{
+	struct as_listing_request q = {.model = h->p->m,
+				       .function = function,
+				       .cache_dir = h->p->q->cache_dir};
+	struct as_listing *l;
+
+	if (function >= h->p->m->functions.n || h->done[function] ||
+	    (h->p->m->functions.v[function].flags & AS_FUNCTION_MARKER) ||
+	    h->p->j.out->len + h->sources.json.len > BUDGET_BYTES)
+		return;
+	h->done[function] = 1;
+	if (as_listing_make(&q, &l, NULL) < 0)
+		return; /* the page says that there is none */
+	if (l->insns.n || l->files.n || l->notes.n) {
+		AS_CLEANUP(as_free_autop)
+		uint32_t *index = as_xcalloc(l->files.n + 1, sizeof *index);
+
+		for (size_t i = 0; i < l->files.n; i++)
+			index[i] = source_index(&h->sources, &l->files.v[i]);
+		as_json_obj(&h->p->j, NULL);
+		add_members(&h->p->j, l, index);
+		as_json_end(&h->p->j);
+	}
+	as_listing_free(l);
+}
+
+void as_page_listings(struct as_page *p, const struct as_profile *flat)
+{
+	const struct as_row **rows = as_xcalloc(flat->rows.n + 1, sizeof *rows);
+	struct hot h = {.p = p, .done = as_xcalloc(p->m->functions.n + 1, 1)};
+	size_t n = p->q->no_listing ? 0 : AS_MIN(flat->rows.n, (size_t)HOT);
+
+	h.sources.j.out = &h.sources.json;
+	as_json_arr(&h.sources.j, NULL);
+	as_json_arr(&p->j, "listings");
+	for (size_t i = 0; i < n && flat->rows.v[i].self.value >= WORTH; i++)
+		add_function(&h, flat->rows.v[i].key);
+	for (size_t i = 0; i < flat->rows.n; i++)
+		rows[i] = &flat->rows.v[i];
+	if (n)
+		qsort(rows, flat->rows.n, sizeof(const struct as_row *), by_total);
+	for (size_t i = 0; i < n && rows[i]->total.value >= WORTH; i++)
+		add_function(&h, rows[i]->key);
+	as_json_end(&p->j);
+	as_json_end(&h.sources.j);
+	as_json_raw(&p->j, "sources", h.sources.json.p, h.sources.json.len);
+	as_vec_foreach (s, &h.sources.v)
+		free(s->path);
+	as_vec_clear(&h.sources.v);
+	as_buf_clear(&h.sources.json);
+	free(h.done);
+	free(rows);
+}
