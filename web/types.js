@@ -49,6 +49,8 @@
  * @property {HotRow[]} hottest  by self, as `assay report` prints them; shown before anything else is computed
  * @property {{level: number, about: string, text: string, remedy: string}[]} notes
  * @property {string} file  name of the session
+ * @property {Query} [query]  filters of the command line: what the page begins with when its
+ *   address says nothing
  */
 
 /** @typedef {{function: number, self: Share, total: Share, tied: boolean}} HotRow */

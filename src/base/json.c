@@ -167,3 +167,9 @@ void as_json_null(struct as_json *j, const char *key)
 	begin_value(j, key);
 	as_buf_adds(j->out, "null");
 }
+
+void as_json_raw(struct as_json *j, const char *key, const char *v, size_t n)
+{
+	begin_value(j, key);
+	as_buf_add(j->out, v, n);
+}

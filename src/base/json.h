@@ -30,6 +30,8 @@ void as_json_i64(struct as_json *j, const char *key, int64_t v);
 /* %.*g with `digits` significant digits */
 void as_json_num(struct as_json *j, const char *key, double v, int digits);
 void as_json_bool(struct as_json *j, const char *key, bool v);
+/* v: a finished JSON value, put in as it is. */
+void as_json_raw(struct as_json *j, const char *key, const char *v, size_t n);
 void as_json_null(struct as_json *j, const char *key);
 
 #endif

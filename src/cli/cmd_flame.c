@@ -50,17 +50,6 @@ static const struct as_option flame_options[] = {
 	{0},
 };
 
-/* app.assay -> app.svg, in the current folder */
-static char *default_output(const char *session)
-{
-	const char *slash = strrchr(session, '/');
-	const char *base = slash && slash[1] ? slash + 1 : session;
-	const char *dot = strstr(base, ".assay");
-	size_t n = dot && dot > base ? (size_t)(dot - base) : strlen(base);
-
-	return as_xasprintf("%.*s.svg", (int)n, base);
-}
-
 /* One line on stderr: what was written and what to do with it. Silent when the SVG goes to stdout. */
 static void tell(const char *path, size_t bytes)
 {
@@ -90,7 +79,7 @@ static int flame_run(struct as_cmd_ctx *ctx, struct as_error *err)
 		r = as_model_load(path, &m, err);
 	if (r < 0)
 		return r;
-	named = a->output ? as_xstrdup(a->output) : default_output(path);
+	named = a->output ? as_xstrdup(a->output) : as_filter_output(path, ".svg");
 	q.model = m;
 	as_filter_apply(&a->filter, &q.query);
 	r = as_flame_svg(&q, &out, err);

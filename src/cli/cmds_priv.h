@@ -9,6 +9,7 @@
 extern const struct as_cmd as_cmd_record;
 extern const struct as_cmd as_cmd_report;
 extern const struct as_cmd as_cmd_flame;
+extern const struct as_cmd as_cmd_view;
 extern const struct as_cmd as_cmd_export;
 extern const struct as_cmd as_cmd_cargo;
 extern const struct as_cmd as_cmd_help;
@@ -27,6 +28,11 @@ struct as_filter_args {
 	}
 /* T: the command's argument struct, with a member `filter`. */
 #define AS_FILTER_OPTIONS(T)                                                                   \
+	AS_FILTER_STACKS(T),                                                                   \
+		AS_FILTER_OPTION(T, module, "module", "NAME",                                  \
+				 "only samples whose innermost frame is in this module"),      \
+		AS_FILTER_REST(T)
+#define AS_FILTER_STACKS(T)                                                                    \
 	AS_FILTER_OPTION(T, focus, "focus", "REGEX",                                           \
 			 "only stacks with a function that matches"),                          \
 		AS_FILTER_OPTION(T, ignore, "ignore", "REGEX",                                 \
@@ -36,16 +42,15 @@ struct as_filter_args {
 			"take functions that match out of the stacks; their time goes "        \
 			"to their callers"),                                                   \
 		AS_FILTER_OPTION(T, thread, "thread", "NAME|TID",                              \
-				 "only threads with this number or a name that holds NAME"),   \
-		AS_FILTER_OPTION(T, module, "module", "NAME",                                  \
-				 "only samples whose innermost frame is in this module"),      \
-		{.name = "time",                                                               \
-		 .type = AS_OPT_SPAN,                                                          \
-		 .at = offsetof(T, filter.time_ns),                                            \
-		 .arg = "FROM..TO",                                                            \
-		 .group = "What is looked at",                                                 \
-		 .help = "only this part of the recording, from its start: 2s..5s, ..500ms, "  \
-			 "10.."},                                                              \
+				 "only threads with this number or a name that holds NAME")
+#define AS_FILTER_REST(T)                                                                      \
+	{.name = "time",                                                                       \
+	 .type = AS_OPT_SPAN,                                                                  \
+	 .at = offsetof(T, filter.time_ns),                                                    \
+	 .arg = "FROM..TO",                                                                    \
+	 .group = "What is looked at",                                                         \
+	 .help = "only this part of the recording, from its start: 2s..5s, ..500ms, "          \
+		 "10.."},                                                                      \
 		{.name = "no-inline",                                                          \
 		 .type = AS_OPT_FLAG,                                                          \
 		 .at = offsetof(T, filter.no_inline),                                          \
@@ -61,7 +66,18 @@ struct as_filter_args {
 void as_filter_apply(const struct as_filter_args *f, struct as_query *q);
 /* Loads the operand's session, or the newest one of the current folder. */
 int as_filter_load(const struct as_cmd_ctx *ctx, struct as_model **ret, struct as_error *err);
+/* app.assay -> app.svg (end ".svg"), in the current folder. Caller frees. */
+char *as_filter_output(const char *session, const char *end);
 /* Output to path, or to standard output when it is NULL or "-". */
 int as_filter_write(const char *path, const struct as_buf *b, struct as_error *err);
+
+/* ---- browser.c ---- */
+
+enum as_browser { AS_BROWSER_OPENED, AS_BROWSER_NO_DISPLAY, AS_BROWSER_NONE };
+/*
+ * Shows a file or address with $BROWSER, else xdg-open, and does not wait for it. Only on a display;
+ * as root only where $BROWSER names one, since a desktop's browser is not root's.
+ */
+enum as_browser as_browser_open(const char *target);
 
 #endif

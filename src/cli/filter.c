@@ -91,6 +91,16 @@ void as_filter_apply(const struct as_filter_args *f, struct as_query *q)
 	q->no_kernel = f->no_kernel;
 }
 
+char *as_filter_output(const char *session, const char *end)
+{
+	const char *slash = strrchr(session, '/');
+	const char *base = slash && slash[1] ? slash + 1 : session;
+	const char *dot = strstr(base, ".assay");
+	size_t n = dot && dot > base ? (size_t)(dot - base) : strlen(base);
+
+	return as_xasprintf("%.*s%s", (int)n, base, end);
+}
+
 int as_filter_write(const char *path, const struct as_buf *b, struct as_error *err)
 {
 	struct stat st;

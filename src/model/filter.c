@@ -160,22 +160,26 @@ static int mark_functions(struct as_build *b, struct as_error *err)
 
 /* ---- threads and time ---- */
 
+bool as_model_thread_matches(const struct as_model *m, uint32_t thread, const char *want)
+{
+	const struct as_m_thread *t = &m->threads.v[thread];
+	uint64_t number;
+
+	return strstr(t->name, want) ||
+	       (as_parse_u64(want, &number) &&
+		(t->tid == number || m->processes.v[t->process].pid == number));
+}
+
 static int mark_threads(struct as_build *b, struct as_error *err)
 {
 	const char *want = b->q->thread;
-	uint64_t number = 0;
-	bool numeric, found = false;
+	bool found = false;
 
 	if (!want)
 		return AS_OK;
-	numeric = as_parse_u64(want, &number);
 	b->threads = as_xcalloc(b->m->threads.n + 1, 1);
-	for (size_t i = 0; i < b->m->threads.n; i++) {
-		const struct as_m_thread *t = &b->m->threads.v[i];
-
-		b->threads[i] = strstr(t->name, want) ||
-				(numeric && (t->tid == number ||
-					     b->m->processes.v[t->process].pid == number));
+	for (uint32_t i = 0; i < b->m->threads.n; i++) {
+		b->threads[i] = as_model_thread_matches(b->m, i, want);
 		found |= b->threads[i];
 	}
 	if (!found)

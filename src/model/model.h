@@ -119,6 +119,8 @@ struct as_model {
 int as_model_load(const char *path, struct as_model **ret, struct as_error *err);
 int as_model_load_mem(const void *p, size_t n, struct as_model **ret, struct as_error *err);
 void as_model_free(struct as_model *m);
+/* Whether a query for `thread` keeps this one: part of its name, its tid, or its pid. */
+bool as_model_thread_matches(const struct as_model *m, uint32_t thread, const char *want);
 const char *as_model_info(const struct as_model *m, const char *key); /* "" when absent */
 
 /* The figures of the trust block, for the whole session. */

@@ -184,7 +184,8 @@ void as_page_policy(bool served, struct as_buf *out)
 
 int as_page_make(const struct as_page_request *q, struct as_buf *out, struct as_error *err)
 {
-	struct as_page_request base = {.model = q->base, .served = q->served, .no_listing = true};
+	struct as_page_request base = {
+		.model = q->base, .served = q->served, .no_listing = true};
 	size_t before = out->len;
 	struct as_buf name = {0};
 	int r;

@@ -26,12 +26,12 @@
 struct as_page_request {
 	const struct as_model *model;
 	const struct as_model *base; /* to compare with; NULL: none */
-	const char *file;            /* the session as the user named it; NULL: found by default */
+	const char *file; /* the session as the user named it; NULL: found by default */
 	/* The filters the page begins with; by and shape are not looked at. The page holds the
 	 * whole session all the same: its reader can take them away. */
 	struct as_query query;
-	bool served;     /* may ask its server for listings (connect-src 'self') */
-	bool no_listing; /* without source and assembly */
+	bool served;           /* may ask its server for listings (connect-src 'self') */
+	bool no_listing;       /* without source and assembly */
 	const char *cache_dir; /* of symbol indexes, for listings; NULL: none */
 };
 
@@ -41,7 +41,8 @@ int as_page_make(const struct as_page_request *q, struct as_buf *out, struct as_
 /* ---- pieces, used by the server and by tests ---- */
 
 /* The container before compression. */
-int as_page_container(const struct as_page_request *q, struct as_buf *out, struct as_error *err);
+int as_page_container(const struct as_page_request *q, struct as_buf *out,
+		      struct as_error *err);
 /* gzip (no name, no time: the same bytes for the same session), then base64 without line ends. */
 void as_page_pack(const void *p, size_t n, struct as_buf *out);
 /* The page's content security policy, for a header. */

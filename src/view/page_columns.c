@@ -5,6 +5,7 @@
  */
 #include "view/page_priv.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/category.h"
@@ -85,6 +86,7 @@ static int64_t since_start(const struct as_page *p, uint64_t ns)
 	static int64_t table##_##column(struct as_page *p, size_t i)                           \
 	{                                                                                      \
 		const __typeof__(*p->m->table.v) *x = &p->m->table.v[i];                       \
+		(void)x; /* one has no use for it */                                           \
                                                                                                \
 		return (int64_t)(value);                                                       \
 	}

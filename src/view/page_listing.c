@@ -5,22 +5,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+extern __typeof__(as_listing_make) as_listing_make __attribute__((weak));
+extern __typeof__(as_listing_free) as_listing_free __attribute__((weak));
+
 enum {
 	HOT = 50,              /* by self, and as many by total */
 	BUDGET_BYTES = 2 << 20 /* of JSON, which packs to about an eighth */
 };
 static const double WORTH = 0.001;
 
+struct source {
+	char *path; /* owned */
+	uint32_t first, n;
+	bool found;
+};
 /* The sources of several listings, each stretch of lines once. */
 struct sources {
 	struct as_buf json;
 	struct as_json j;
-	AS_VEC(struct source {
-		char *path; /* owned */
-		uint32_t first, n;
-		bool found;
-	})
-	v;
+	AS_VEC(struct source) v;
 };
 
 static const char *or_empty(const char *s)
@@ -152,21 +155,21 @@ struct hot {
 	struct as_page *p;
 	struct sources sources;
 	uint8_t *done; /* per function */
+	size_t before; /* bytes of the header without listings */
 };
 
 static void add_function(struct hot *h, uint32_t function)
 {
-	struct as_listing_request q = {.model = h->p->m,
-				       .function = function,
-				       .cache_dir = h->p->q->cache_dir};
+	struct as_listing_request q = {
+		.model = h->p->m, .function = function, .cache_dir = h->p->q->cache_dir};
 	struct as_listing *l;
 
 	if (function >= h->p->m->functions.n || h->done[function] ||
 	    (h->p->m->functions.v[function].flags & AS_FUNCTION_MARKER) ||
-	    h->p->j.out->len + h->sources.json.len > BUDGET_BYTES)
+	    h->p->j.out->len - h->before + h->sources.json.len > BUDGET_BYTES)
 		return;
 	h->done[function] = 1;
-	if (as_listing_make(&q, &l, NULL) < 0)
+	if (!as_listing_make || as_listing_make(&q, &l, NULL) < 0)
 		return; /* the page says that there is none */
 	if (l->insns.n || l->files.n || l->notes.n) {
 		AS_CLEANUP(as_free_autop)
@@ -184,7 +187,8 @@ static void add_function(struct hot *h, uint32_t function)
 void as_page_listings(struct as_page *p, const struct as_profile *flat)
 {
 	const struct as_row **rows = as_xcalloc(flat->rows.n + 1, sizeof *rows);
-	struct hot h = {.p = p, .done = as_xcalloc(p->m->functions.n + 1, 1)};
+	struct hot h = {
+		.p = p, .done = as_xcalloc(p->m->functions.n + 1, 1), .before = p->j.out->len};
 	size_t n = p->q->no_listing ? 0 : AS_MIN(flat->rows.n, (size_t)HOT);
 
 	h.sources.j.out = &h.sources.json;

@@ -34,7 +34,8 @@ static void run(struct as_json *j, const struct as_model *m, const struct as_tru
 		as_json_str(j, info->key, info->value);
 	as_json_end(j);
 	as_json_u64(j, "startRealtime", r->start_realtime_ns / 1000000);
-	as_json_num(j, "duration", isfinite(t->duration_s) ? t->duration_s * 1e9 : 0, NS_DIGITS);
+	as_json_num(j, "duration", isfinite(t->duration_s) ? t->duration_s * 1e9 : 0,
+		    NS_DIGITS);
 	as_json_u64(j, "rate", r->rate_hz);
 	as_json_u64(j, "cpus", r->ncpus);
 	as_json_str(j, "unit", r->weight_unit ? "cycles" : "ns");

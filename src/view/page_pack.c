@@ -2,6 +2,7 @@
 /* gzip and base64 in one pass: see page.h. */
 #include "view/page.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 

@@ -10,9 +10,9 @@
 struct as_page {
 	const struct as_page_request *q;
 	const struct as_model *m;
-	struct as_json j;         /* the header */
-	struct as_buf area;       /* the columns */
-	struct as_intern strings; /* texts of columns; 0 is "" */
+	struct as_json j;          /* the header */
+	struct as_buf area;        /* the columns */
+	struct as_intern strings;  /* texts of columns; 0 is "" */
 	struct as_map64 string_of; /* address of a text of the model -> index into strings */
 };
 

@@ -69,7 +69,7 @@ static void header_end(const struct as_model *m, struct as_buf *out)
 		as_buf_addf(out, ", exit %d", WEXITSTATUS((int)status));
 }
 
-static void program_name(const struct as_model *m, struct as_buf *out)
+void as_report_program(const struct as_model *m, struct as_buf *out)
 {
 	const char *name = m->args.n        ? m->args.v[0]
 			   : m->processes.n ? m->processes.v[0].name
@@ -87,7 +87,7 @@ void as_report_header(const struct as_model *m, const struct as_style *style,
 	double cpu = cpu_seconds(m);
 	struct stat st;
 
-	program_name(m, &left);
+	as_report_program(m, &left);
 	as_buf_adds(&left, ": ");
 	if (m->has_summary) {
 		as_fmt_duration(&left, m->summary.wall_ns);

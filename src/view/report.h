@@ -41,6 +41,8 @@ void as_report_tree(const struct as_report_request *q, const struct as_profile *
 /* "indexer: 12.4 s wall, 21.7 s CPU on 2 threads, exit 0      indexer.assay (212 KiB)" */
 void as_report_header(const struct as_model *m, const struct as_style *style,
 		      struct as_buf *out);
+/* "indexer": last component of the recorded program, safe for a terminal; never empty. */
+void as_report_program(const struct as_model *m, struct as_buf *out);
 void as_report_json(const struct as_report_request *q, const struct as_profile *p,
 		    const struct as_table *t, struct as_buf *out);
 /* Name shown for a row: brief or full, by the style. */

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* assay view: a session as a page for the browser, in a file or served. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/sys.h"
+#include "cli/cmds_priv.h"
+#include "view/page.h"
+
+struct view_args {
+	struct as_filter_args filter;
+	const char *output, *diff;
+	bool no_open, no_source;
+};
+
+static const struct as_option view_options[] = {
+	{.name = "output",
+	 .letter = 'o',
+	 .type = AS_OPT_TEXT,
+	 .at = offsetof(struct view_args, output),
+	 .arg = "FILE",
+	 .def_text = "the session's name with .html",
+	 .group = "Output",
+	 .help = "where to; - is standard output"},
+	{.name = "no-open",
+	 .type = AS_OPT_FLAG,
+	 .at = offsetof(struct view_args, no_open),
+	 .group = "Output",
+	 .help = "do not open it in the browser"},
+	{.name = "no-source",
+	 .type = AS_OPT_FLAG,
+	 .at = offsetof(struct view_args, no_source),
+	 .group = "Output",
+	 .help = "without source and assembly: for pages that leave the house"},
+	{.name = "diff",
+	 .type = AS_OPT_TEXT,
+	 .at = offsetof(struct view_args, diff),
+	 .arg = "BASE",
+	 .group = "What is looked at",
+	 .help = "compare with this session: what became slower or faster since"},
+	AS_FILTER_STACKS(struct view_args),
+	AS_FILTER_REST(struct view_args),
+	{0},
+};
+
+/* file:///home/u/a%20b.html */
+static void add_file_url(struct as_buf *out, const char *path)
+{
+	AS_CLEANUP(as_free_autop) char *whole = realpath(path, NULL);
+
+	as_buf_adds(out, "file://");
+	for (const char *p = whole ? whole : path; *p; p++) {
+		if ((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+		    (*p >= '0' && *p <= '9') || strchr("/-._~+,@", *p))
+			as_buf_addc(out, *p);
+		else
+			as_buf_addf(out, "%%%02X", (unsigned char)*p);
+	}
+}
+
+/* On stderr: what was written, and where it is shown or how to get it shown. */
+static void tell(const char *path, size_t bytes, bool open)
+{
+	struct as_buf b = {0}, url = {0};
+	enum as_browser shown = AS_BROWSER_NO_DISPLAY;
+
+	add_file_url(&url, path);
+	if (open)
+		shown = as_browser_open(url.p);
+	as_fmt_quoted(&b, path, strlen(path));
+	as_buf_adds(&b, " (");
+	as_fmt_bytes(&b, bytes);
+	as_buf_adds(&b, shown == AS_BROWSER_OPENED ? "): opening it in the browser\n" : ")\n");
+	if (shown != AS_BROWSER_OPENED)
+		as_buf_addf(&b, "open it in a browser: %s\n", url.p);
+	(void)as_write_all(STDERR_FILENO, b.p, b.len, NULL); /* nowhere left to tell */
+	as_buf_clear(&b);
+	as_buf_clear(&url);
+}
+
+static int write_page(const struct view_args *a, const struct as_page_request *q,
+		      const char *path, struct as_error *err)
+{
+	struct as_buf out = {0};
+	int r = as_page_make(q, &out, err);
+
+	if (r == 0)
+		r = as_filter_write(path, &out, err);
+	if (r == 0 && strcmp(path, "-") != 0)
+		tell(path, out.len, !a->no_open);
+	as_buf_clear(&out);
+	return r;
+}
+
+static int view_run(struct as_cmd_ctx *ctx, struct as_error *err)
+{
+	const struct view_args *a = ctx->args;
+	AS_CLEANUP(as_free_autop) char *path = NULL, *named = NULL, *cache = as_cache_dir();
+	struct as_model *m = NULL, *base = NULL;
+	const char *operand = ctx->noperands ? ctx->operands[0] : NULL;
+	int r = as_find_session(operand, &path, err);
+
+	if (r == 0)
+		r = as_model_load(path, &m, err);
+	if (r == 0 && a->diff)
+		r = as_model_load(a->diff, &base, err);
+	if (r == 0) {
+		struct as_page_request q = {.model = m,
+					    .base = base,
+					    .file = operand,
+					    .no_listing = a->no_source,
+					    .cache_dir = cache};
+
+		named = a->output ? as_xstrdup(a->output) : as_filter_output(path, ".html");
+		as_filter_apply(&a->filter, &q.query);
+		r = write_page(a, &q, named, err);
+	}
+	as_model_free(base);
+	as_model_free(m);
+	return r;
+}
+
+const struct as_cmd as_cmd_view = {
+	.name = "view",
+	.group = "Look",
+	.summary = "show a session in the browser: one HTML file with everything in it",
+	.usage = "[options] [FILE]",
+	.options = view_options,
+	.examples = {{"assay view", "the newest session, into its name with .html"},
+		     {"assay view --no-open -o /tmp/app.html app.assay",
+		      "write it, for another machine"},
+		     {"assay view --diff before.assay after.assay", "what a change did"}},
+	.operand = "a session",
+	.max_operands = 1,
+	.args_size = sizeof(struct view_args),
+	.run = view_run,
+};
