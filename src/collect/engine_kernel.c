@@ -34,7 +34,12 @@ static void on_changed(void *ctx, struct as_process *p)
 static void on_fork(struct as_kernel *k, const struct as_kevent *e)
 {
 	struct as_kproc *parent = as_kmaps_find(&k->maps, e->ppid);
+	struct as_kproc *before = as_kmaps_find(&k->maps, e->pid);
 
+	if (parent && parent->replaced)
+		parent = NULL;
+	if (!parent && before && e->pid != e->ppid)
+		before->replaced = true;
 	if (!parent || (e->pid != e->ppid && k->options.no_inherit))
 		return;
 	as_recorder_fork(k->env.recorder, e->time_ns, e->ppid, e->pid, e->tid);
@@ -46,6 +51,7 @@ static void on_fork(struct as_kernel *k, const struct as_kevent *e)
 	as_image_fork(k->env.image, e->ppid, e->pid, e->time_ns);
 	k->forking = 0;
 	child->dirty = behind;
+	child->since_ns = e->time_ns;
 }
 
 static void on_exec(struct as_kernel *k, const struct as_kevent *e)
@@ -79,7 +85,9 @@ static void on_event(struct as_kernel *k, const struct as_kevent *e)
 		on_fork(k, e);
 		return;
 	}
-	if (!as_kmaps_find(&k->maps, e->pid))
+	const struct as_kproc *p = as_kmaps_find(&k->maps, e->pid);
+
+	if (!p || p->replaced)
 		return;
 	switch (e->type) {
 	case AS_KEVENT_MMAP:
@@ -150,10 +158,10 @@ static void tell_exits(struct as_kernel *k)
 		}
 		as_recorder_exit(k->env.recorder, x->time_ns, x->pid, x->tid);
 		as_krepair_thread_gone(&k->repair, x->tid);
-		if (!p || x->tid != x->pid)
+		if (!p || x->tid != x->pid || x->time_ns < p->since_ns)
 			continue;
 		p->leader_gone = true;
-		if (kill(x->pid, 0) && errno == ESRCH)
+		if (p->replaced || (kill(x->pid, 0) && errno == ESRCH))
 			forget(k, x->pid, x->time_ns);
 	}
 	k->exits.n = kept;
@@ -167,7 +175,8 @@ static void look_after_gone(struct as_kernel *k)
 		const struct as_map64_slot *s = &k->maps.procs.slot[i];
 		const struct as_kproc *p = (const void *)(uintptr_t)s->val;
 
-		if (s->key != UINT64_MAX && p->leader_gone && kill(p->pid, 0) && errno == ESRCH)
+		if (s->key != UINT64_MAX &&
+		    (p->replaced || (p->leader_gone && kill(p->pid, 0) && errno == ESRCH)))
 			as_vec_push(&gone, p->pid);
 	}
 	as_vec_foreach (pid, &gone)

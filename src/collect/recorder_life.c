@@ -70,7 +70,8 @@ static uint32_t add_thread(struct as_recorder *r, uint64_t time_ns, uint32_t pro
 	uint32_t id = (uint32_t)r->thrs.n;
 
 	as_vec_push(&r->thrs,
-		    (struct as_rec_thr){.tid = tid, .process = process, .name = name});
+		    (struct as_rec_thr){
+			    .tid = tid, .process = process, .name = name, .start_ns = time_ns});
 	r->procs.v[process].live_threads++;
 	*as_map64_put(&r->thr_by_tid, (uint32_t)tid, NULL) = id;
 	r->last_thr = AS_NO_ID;
@@ -157,7 +158,8 @@ void as_recorder_exit(struct as_recorder *r, uint64_t time_ns, pid_t pid, pid_t 
 	struct as_rec_proc *p;
 	struct as_rec_thr *t;
 
-	if (id == AS_NO_ID || r->thrs.v[id].ended)
+	/* exits are told late: another thread may have the number by now */
+	if (id == AS_NO_ID || r->thrs.v[id].ended || time_ns < r->thrs.v[id].start_ns)
 		return;
 	t = &r->thrs.v[id];
 	p = &r->procs.v[t->process];

@@ -40,7 +40,7 @@ struct as_rec_thr {
 	uint32_t process;
 	uint32_t name;
 	bool ended;
-	uint64_t end_ns;
+	uint64_t start_ns, end_ns;
 };
 
 struct as_rec_cpu {

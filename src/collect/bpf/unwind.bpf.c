@@ -245,6 +245,14 @@ static __always_inline uint64_t take_weight(struct bpf_perf_event_data *ctx,
 		       : ctx->sample_period;
 }
 
+/* A stranger may have the number of a process that has ended but is not yet freed. */
+static __always_inline bool is_the_one(uint32_t tgid, uint64_t start)
+{
+	uint64_t *its = bpf_map_lookup_elem(&born, &tgid);
+
+	return !its || *its == start;
+}
+
 SEC("perf_event")
 int on_sample(struct bpf_perf_event_data *ctx)
 {
@@ -258,7 +266,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	uint32_t tgid = (uint32_t)(id >> 32);
 	k->taken++;
 	struct as_bpf_process *p = tgid ? bpf_map_lookup_elem(&processes, &tgid) : 0;
-	if (!p || p->flags & AS_BPF_PROCESS_HELD) {
+	if (!p || p->flags & AS_BPF_PROCESS_HELD || !is_the_one(tgid, current_start())) {
 		k->filtered++;
 		return 0;
 	}
@@ -300,7 +308,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	if (from == to || !cfg.follow)
 		return 0;
 	struct as_bpf_process *p = bpf_map_lookup_elem(&processes, &from);
-	if (!p)
+	if (!p || !is_the_one(from, parent->group_leader->start_time))
 		return 0;
 	struct as_bpf_process copy = *p;
 	struct as_bpf_fresh f = {.mm = (uint64_t)child->mm};
@@ -317,8 +325,9 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	uint32_t tgid = task->tgid;
 	struct as_bpf_process empty = {0};
 
-	/* fails for processes that are not followed */
-	if (bpf_map_update_elem(&processes, &tgid, &empty, BPF_EXIST))
+	/* the update fails for processes that are not followed */
+	if (!is_the_one(tgid, task->group_leader->start_time) ||
+	    bpf_map_update_elem(&processes, &tgid, &empty, BPF_EXIST))
 		return 0;
 	struct as_bpf_fresh f = {.mm = (uint64_t)task->mm};
 	if (!bpf_map_update_elem(&fresh, &tgid, &f, BPF_ANY))
@@ -331,8 +340,7 @@ int BPF_PROG(on_free, struct task_struct *task)
 {
 	uint32_t tgid = task->tgid, cpu = bpf_get_smp_processor_id();
 
-	uint64_t *start = bpf_map_lookup_elem(&born, &tgid);
-	if (start && *start != task->group_leader->start_time)
+	if (!is_the_one(tgid, task->group_leader->start_time))
 		return 0;
 	/* The scheduler's own account, exact once a thread is off its CPU for good. */
 	if (tgid != cfg.leader && bpf_map_lookup_elem(&processes, &tgid)) {

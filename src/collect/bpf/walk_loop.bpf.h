@@ -17,6 +17,11 @@ static __always_inline uint64_t current_mm(void)
 	return (uint64_t)bpf_get_current_task_btf()->mm;
 }
 
+static __always_inline uint64_t current_start(void)
+{
+	return bpf_get_current_task_btf()->group_leader->start_time;
+}
+
 struct vma_query {
 	uint64_t avma;
 	struct as_bpf_mapping m; /* size_bytes 0: not found */

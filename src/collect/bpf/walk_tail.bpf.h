@@ -22,6 +22,13 @@ static __always_inline uint64_t current_mm(void)
 	return (uint64_t)BPF_CORE_READ(t, mm);
 }
 
+static __always_inline uint64_t current_start(void)
+{
+	struct task_struct *t = (struct task_struct *)bpf_get_current_task();
+
+	return BPF_CORE_READ(t, group_leader, start_time);
+}
+
 static __always_inline void first_mappings(struct task_struct *t, uint32_t tgid)
 {
 }
