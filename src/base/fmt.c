@@ -260,6 +260,25 @@ void as_fmt_quoted(struct as_buf *b, const char *s, size_t n)
 	}
 }
 
+void as_fmt_utf8(struct as_buf *b, const char *s, size_t n)
+{
+	size_t good = 0; /* start of what has not been added */
+
+	for (size_t i = 0; i < n;) {
+		uint32_t code;
+		size_t len = as_utf8_decode(s + i, n - i, &code);
+
+		if (len) {
+			i += len;
+			continue;
+		}
+		as_buf_add(b, s + good, i - good);
+		as_buf_adds(b, "\xef\xbf\xbd");
+		good = ++i;
+	}
+	as_buf_add(b, s + good, n - good);
+}
+
 size_t as_text_width(const char *s, size_t n)
 {
 	size_t width = 0;

@@ -42,6 +42,8 @@ void as_fmt_bytes(struct as_buf *b, uint64_t bytes); /* 212 KiB */
 void as_fmt_count(struct as_buf *b, uint64_t n);     /* 21,640 */
 /* Control characters, invalid UTF-8 and DEL as \xNN; safe for a terminal. */
 void as_fmt_quoted(struct as_buf *b, const char *s, size_t n);
+/* Valid UTF-8: bytes that are none become U+FFFD. */
+void as_fmt_utf8(struct as_buf *b, const char *s, size_t n);
 /* Columns a UTF-8 string takes on a terminal (wcwidth; invalid bytes count 1). */
 size_t as_text_width(const char *s, size_t n);
 

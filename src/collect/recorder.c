@@ -396,7 +396,8 @@ static void on_mapping(void *ctx, uint64_t time_ns, struct as_process *p,
 						.module = as_rec_module_of_image(r, m->module),
 						.avma = m->start,
 						.size_bytes = m->end - m->start,
-						.off = m->off});
+						.off = m->off,
+						.svma = m->start - m->bias});
 }
 
 void as_recorder_listener(struct as_recorder *r, struct as_image_listener *ret)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The table of formats. */
+/* The table of formats, and what several of them need. */
 #include <string.h>
 #include "exchange/exchange_priv.h"
+#include "model/selection.h"
 
 const struct as_exporter as_exporters[] = {
 #define X(name, suffix, readable, summary)                                                     \
@@ -34,4 +35,23 @@ const struct as_exporter *as_exporter_of_path(const char *path)
 			best = &as_exporters[i];
 	}
 	return best;
+}
+
+const char **as_export_files(const struct as_selection *s)
+{
+	const struct as_model *m = s->model;
+	const char **file = as_xcalloc(m->functions.n + 1, sizeof *file);
+
+	for (size_t i = 0; i < m->functions.n; i++)
+		file[i] = m->functions.v[i].file;
+	for (uint32_t i = 0; i < m->frames.n; i++) {
+		const struct as_m_place *const *p;
+		uint32_t n = as_selection_places(s, i, &p);
+
+		for (uint32_t c = 0; c < n; c++) {
+			if (!file[p[c]->function][0])
+				file[p[c]->function] = p[c]->file;
+		}
+	}
+	return file;
 }

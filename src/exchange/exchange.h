@@ -45,10 +45,12 @@
 
 #define AS_EXPORT_NO_FRAMES "[no frames]"
 
-/*      name,      suffix,      lines a person reads, what it is */
+/*	name, suffix, whether a person reads it, what it is */
 #define AS_EXPORTERS(X)                                                                        \
-	X(folded, ".folded", true,                                                             \
-	  "a line per stack, frames joined by ';', then the samples: inferno, flamegraph.pl")
+	X(folded, ".folded", true, "a line per stack, for flamegraph.pl and inferno")          \
+	X(pprof, ".pb.gz", false, "go tool pprof and what reads its format")                   \
+	X(callgrind, ".callgrind", false, "callgrind_annotate, KCachegrind")                   \
+	X(json, ".json", false, "everything, documented, for scripts")
 
 struct as_export_options {
 	const struct as_query

@@ -19,4 +19,9 @@ static inline const char *as_export_name(const struct as_export_options *o,
 	return o->full_names ? f->full : f->brief;
 }
 
+struct as_selection;
+/* Per function of the model: its file; where its record names none, that of the first place of a
+ * frame that runs in it; "" where no place does. Caller frees the array. */
+const char **as_export_files(const struct as_selection *s);
+
 #endif

@@ -214,6 +214,22 @@ static int on_exit_rec(void *ctx, const struct as_rec_exit *r)
 	return AS_OK;
 }
 
+static int on_map(void *ctx, const struct as_rec_map *r)
+{
+	struct loader *l = ctx;
+
+	if (r->process >= l->m->processes.n || r->module >= l->m->modules.n)
+		return damaged(l);
+	as_vec_push(&l->m->maps, (struct as_m_map){.time_ns = r->time_ns,
+						   .avma = r->avma,
+						   .size_bytes = r->size_bytes,
+						   .off = r->off,
+						   .svma = r->svma,
+						   .process = (uint32_t)r->process,
+						   .module = (uint32_t)r->module});
+	return charge(l, sizeof(struct as_m_map));
+}
+
 /* ---- code ---- */
 
 static int on_frame(void *ctx, const struct as_rec_frame *r)
@@ -438,6 +454,7 @@ static const struct as_record_sink load_sink = {
 	.name = on_name,
 	.exec = on_exec,
 	.exit = on_exit_rec,
+	.map = on_map,
 	.frame = on_frame,
 	.stack = on_stack,
 	.function = on_function,
@@ -504,6 +521,7 @@ void as_model_free(struct as_model *m)
 	as_vec_clear(&m->modules);
 	as_vec_clear(&m->processes);
 	as_vec_clear(&m->threads);
+	as_vec_clear(&m->maps);
 	as_vec_clear(&m->functions);
 	as_vec_clear(&m->places);
 	as_vec_clear(&m->frames);

@@ -38,6 +38,11 @@ struct as_m_thread {
 	const char *name; /* last name it had */
 	uint64_t start_ns, end_ns;
 };
+struct as_m_map { /* a module's executable segment in a process */
+	uint64_t time_ns, avma, size_bytes, off;
+	uint64_t svma; /* of its first byte; 0: not known */
+	uint32_t process, module;
+};
 enum as_function_flags {
 	AS_FUNCTION_SYNTHETIC = 1, /* no symbol: "module+0x1234", "[unknown 0x…]", "[jit]" */
 	AS_FUNCTION_COLD = 2,
@@ -95,6 +100,7 @@ struct as_model {
 	AS_VEC(struct as_m_module) modules;
 	AS_VEC(struct as_m_process) processes;
 	AS_VEC(struct as_m_thread) threads;
+	AS_VEC(struct as_m_map) maps; /* in the order they were seen */
 	AS_VEC(struct as_m_function) functions;
 	AS_VEC(struct as_m_place) places;
 	AS_VEC(struct as_m_frame) frames;
