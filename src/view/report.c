@@ -448,6 +448,16 @@ static void add_time(struct as_buf *b, const struct as_query *q)
 		as_fmt_duration(b, q->to_ns);
 }
 
+void as_report_filters(const struct as_query *q, struct as_buf *out)
+{
+	add_filter(out, "focus", q->focus);
+	add_filter(out, "ignore", q->ignore);
+	add_filter(out, "hide", q->hide);
+	add_filter(out, "thread", q->thread);
+	add_filter(out, "module", q->module);
+	add_time(out, q);
+}
+
 /* What was asked, when it was more than the plain table: "callers of 'x' · focus 'y': 34.2 % of …" */
 static void question(const struct as_report_request *q, const struct as_profile *p,
 		     const struct as_style *style, struct as_buf *out)
@@ -457,12 +467,7 @@ static void question(const struct as_report_request *q, const struct as_profile 
 					    "callers of", "callees of"};
 	struct as_buf b = {0};
 
-	add_filter(&b, "focus", q->query.focus);
-	add_filter(&b, "ignore", q->query.ignore);
-	add_filter(&b, "hide", q->query.hide);
-	add_filter(&b, "thread", q->query.thread);
-	add_filter(&b, "module", q->query.module);
-	add_time(&b, &q->query);
+	as_report_filters(&q->query, &b);
 	if (b.len && p->weight > 0)
 		as_buf_addf(&b, ": %.1f %% of %s", p->kept_weight / p->weight * 100,
 			    q->query.thread || q->query.from_ns || q->query.to_ns

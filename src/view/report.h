@@ -45,6 +45,9 @@ void as_report_header(const struct as_model *m, const struct as_style *style,
 void as_report_program(const struct as_model *m, struct as_buf *out);
 void as_report_json(const struct as_report_request *q, const struct as_profile *p,
 		    const struct as_table *t, struct as_buf *out);
+/* "focus 'y', time 2 s..": what narrows a query, nothing for a plain one. */
+void as_report_filters(const struct as_query *q, struct as_buf *out);
+void as_report_filter_json(const struct as_query *q, struct as_json *j); /* "filter": {…} */
 /* Name shown for a row: brief or full, by the style. */
 const char *as_report_name(const struct as_row *row, const struct as_style *style);
 const char *as_report_by_word(enum as_by by, bool plural);

@@ -3,12 +3,8 @@
 #include "view/report.h"
 #include "view/trust.h"
 
-static void query_json(const struct as_query *q, struct as_json *j)
+void as_report_filter_json(const struct as_query *q, struct as_json *j)
 {
-	static const char *const shape[] = {"flat", "tree", "inverted", "callers", "callees"};
-
-	as_json_str(j, "by", as_report_by_word(q->by, false));
-	as_json_str(j, "shape", shape[q->shape]);
 	as_json_obj(j, "filter");
 	if (q->of)
 		as_json_str(j, "of", q->of);
@@ -32,6 +28,15 @@ static void query_json(const struct as_query *q, struct as_json *j)
 	if (q->no_kernel)
 		as_json_bool(j, "no_kernel", true);
 	as_json_end(j);
+}
+
+static void query_json(const struct as_query *q, struct as_json *j)
+{
+	static const char *const shape[] = {"flat", "tree", "inverted", "callers", "callees"};
+
+	as_json_str(j, "by", as_report_by_word(q->by, false));
+	as_json_str(j, "shape", shape[q->shape]);
+	as_report_filter_json(q, j);
 }
 
 void as_report_json(const struct as_report_request *q, const struct as_profile *p,

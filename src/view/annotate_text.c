@@ -1,0 +1,602 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Rows as text. Columns, left to right:
+ *
+ *	self	total	samples	mark	gutter	line number | address	text
+ *
+ * total stands only where it says more than self, samples only on a wide terminal, the gutter only
+ * where there are jumps. The mark and the colour say the same: how much of the function's own
+ * code this is.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/sys.h"
+#include "view/annotate_priv.h"
+
+enum {
+	FIGURE = 11, /* "100.0 ±12.3" */
+	FIGURE_POINT = 3,
+	SAMPLES = 9,
+	WIDE = 110,
+	LANES_NARROW = 3,
+	LANES_WIDE = 6,
+	TAB = 4,
+	NUMBER = 5,
+	INDENT_MAX = 6,
+	REACH = 60, /* by source: rows an arrow may span */
+};
+/* Of the function's samples. */
+static const double HOT = 0.2, WARM = 0.05, LUKEWARM = 0.01;
+
+struct printer {
+	const struct as_an_tree *t;
+	const struct as_an_rows *rows;
+	const struct as_style *style;
+	struct as_buf *out;
+	struct as_an_gutter gutter;
+	bool totals, samples, by_address;
+	size_t left; /* columns before the text of a row */
+	int address; /* digits */
+};
+
+/* ---- jumps ---- */
+
+/* Row per instruction: its own, or in a listing by address the fold it stands in. */
+static void find_jumps(const struct printer *p, uint32_t *row_of, struct as_an_jump **ret,
+		       size_t *ret_n)
+{
+	const struct as_an_tree *t = p->t;
+	AS_VEC(struct as_an_jump) jumps = {0};
+	struct as_map64 by_svma = {0};
+
+	for (uint32_t i = 0; i < t->insns.n; i++) {
+		if (t->insns.v[i].text && row_of[i] != AS_NONE)
+			*as_map64_put(&by_svma, t->insns.v[i].svma, NULL) = i;
+	}
+	for (uint32_t i = 0; i < t->insns.n; i++) {
+		const struct as_listing_insn *insn = t->insns.v[i].text;
+		const uint64_t *to;
+		uint32_t from = row_of[i], reach;
+
+		if (!insn || from == AS_NONE || !insn->target ||
+		    (insn->kind != AS_INSN_JUMP && insn->kind != AS_INSN_BRANCH))
+			continue;
+		to = as_map64_get(&by_svma, insn->target);
+		if (!to)
+			continue;
+		reach = row_of[*to] > from ? row_of[*to] - from : from - row_of[*to];
+		if (p->by_address || reach <= REACH)
+			as_vec_push(&jumps, (struct as_an_jump){from, row_of[*to]});
+	}
+	as_map64_clear(&by_svma);
+	*ret = jumps.v;
+	*ret_n = jumps.n;
+}
+
+static void make_gutter(struct printer *p)
+{
+	uint32_t *row_of = as_xreallocarray(NULL, p->t->insns.n + 1, sizeof *row_of);
+	struct as_an_jump *jumps = NULL;
+	size_t njumps = 0;
+
+	memset(row_of, 0xff, (p->t->insns.n + 1) * sizeof *row_of);
+	for (uint32_t i = 0; i < p->rows->v.n; i++) {
+		if (p->rows->v.v[i].kind == AS_AN_INSN)
+			row_of[p->rows->v.v[i].insn] = i;
+	}
+	find_jumps(p, row_of, &jumps, &njumps);
+	as_an_gutter_make(jumps, njumps, (uint32_t)p->rows->v.n,
+			  p->style->width < WIDE ? LANES_NARROW : LANES_WIDE, &p->gutter);
+	free(jumps);
+	free(row_of);
+}
+
+/* ---- cells ---- */
+
+static void pad(struct printer *p, size_t from, size_t width)
+{
+	size_t used = as_text_width(p->out->p + from, p->out->len - from);
+
+	if (used < width)
+		as_buf_fill(p->out, ' ', width - used);
+}
+
+/* Decimal points stand below each other; "≤ 0.4" has its own. */
+static void figure(struct printer *p, const struct as_share *s)
+{
+	struct as_buf b = {0};
+	size_t from = p->out->len, point;
+
+	if (s && s->samples) {
+		as_style_share(&b, s);
+		point = as_text_width(b.p, strcspn(b.p, "."));
+		if (point < FIGURE_POINT)
+			as_buf_fill(p->out, ' ', FIGURE_POINT - point);
+		as_buf_adds(p->out, b.p);
+	}
+	pad(p, from, FIGURE + 1);
+	as_buf_clear(&b);
+}
+
+static const struct as_cost *cost_of(const struct printer *p, const struct as_an_row *r)
+{
+	if (r->kind == AS_AN_INSN)
+		return as_an_insn_cost(p->t, r->insn);
+	if ((r->kind == AS_AN_SOURCE || r->kind == AS_AN_INLINE) && r->place != AS_NONE)
+		return as_an_place_cost(p->t, r->place);
+	return NULL;
+}
+
+static double heat_of(const struct printer *p, const struct as_an_row *r)
+{
+	const struct as_annotation *a = p->t->v->a;
+	uint32_t c = AS_NONE;
+
+	if (r->kind == AS_AN_INSN) {
+		c = p->t->insns.v[r->insn].cost;
+		return c == AS_NONE ? 0 : a->insns.v[c].of_function.code.value;
+	}
+	if ((r->kind == AS_AN_SOURCE || r->kind == AS_AN_INLINE) && r->place != AS_NONE)
+		c = p->t->places.v[r->place].cost;
+	return c == AS_NONE ? 0 : a->places.v[c].of_function.code.value;
+}
+
+static enum as_ink ink_of(double heat)
+{
+	return heat >= HOT ? AS_INK_BAD : heat >= WARM ? AS_INK_UNSURE : AS_INK_PLAIN;
+}
+
+/* Inks the text only where it is not plain: no codes on most rows. */
+static void ink_on(struct printer *p, enum as_ink ink)
+{
+	if (ink != AS_INK_PLAIN)
+		as_style_ink(p->style, p->out, ink);
+}
+
+static void ink_off(struct printer *p, enum as_ink ink)
+{
+	if (ink != AS_INK_PLAIN)
+		as_style_ink(p->style, p->out, AS_INK_PLAIN);
+}
+
+static void figures(struct printer *p, const struct as_an_row *r)
+{
+	const struct as_cost *c = cost_of(p, r);
+	double heat = heat_of(p, r);
+	size_t from;
+
+	ink_on(p, ink_of(heat));
+	figure(p, c ? &c->self : NULL);
+	if (p->totals)
+		figure(p, c ? &c->total : NULL);
+	if (p->samples) {
+		struct as_buf b = {0};
+
+		if (c)
+			as_fmt_count(&b, p->totals ? c->total.samples : c->self.samples);
+		from = as_text_width(as_buf_str(&b), b.len);
+		as_buf_fill(p->out, ' ', from < SAMPLES - 1 ? SAMPLES - 1 - from : 0);
+		as_buf_adds(p->out, as_buf_str(&b));
+		as_buf_addc(p->out, ' ');
+		as_buf_clear(&b);
+	}
+	as_buf_adds(p->out, heat >= HOT        ? "█"
+			    : heat >= WARM     ? "▌"
+			    : heat >= LUKEWARM ? "▏"
+					       : " ");
+	ink_off(p, ink_of(heat));
+}
+
+static void gutter(struct printer *p, size_t row)
+{
+	const uint8_t *cell = p->gutter.cell + row * p->gutter.lanes;
+	uint8_t last;
+
+	if (!p->gutter.lanes)
+		return;
+	last = cell[p->gutter.lanes - 1];
+	as_style_ink(p->style, p->out, AS_INK_FAINT);
+	for (uint32_t i = 0; i < p->gutter.lanes; i++)
+		as_buf_adds(p->out, as_an_cell_text(cell[i]));
+	as_buf_adds(p->out, last & AS_AN_HEAD ? "▸" : last & AS_AN_RIGHT ? "─" : " ");
+	as_style_ink(p->style, p->out, AS_INK_PLAIN);
+}
+
+/* ---- texts ---- */
+
+/* Columns left for text that starts after `used` columns of the text area. */
+static size_t room(const struct printer *p, size_t used)
+{
+	size_t width = (size_t)p->style->width, taken = p->left + used;
+
+	return width > taken + 8 ? width - taken : 8;
+}
+
+/* Source: tabs as TAB columns, cut at its end, where the least is said. */
+static void code_line(struct printer *p, const char *text, size_t width)
+{
+	struct as_buf b = {0}, clean = {0};
+	size_t column = 0;
+
+	for (const char *s = text; *s; s++) {
+		if (*s == '\t') {
+			as_buf_fill(&b, ' ', TAB - column % TAB);
+			column += TAB - column % TAB;
+		} else {
+			as_buf_addc(&b, *s);
+			column += (*s & 0xc0) != 0x80;
+		}
+	}
+	while (b.len && (b.p[b.len - 1] == ' ' || b.p[b.len - 1] == '\r'))
+		b.p[--b.len] = 0;
+	as_fmt_quoted(&clean, as_buf_str(&b), b.len);
+	if (as_text_width(as_buf_str(&clean), clean.len) > width) {
+		size_t n = 0;
+
+		while (as_text_width(clean.p, n + 1) < width)
+			n++;
+		while (n && (clean.p[n] & 0xc0) == 0x80)
+			n--;
+		as_buf_add(p->out, clean.p, n);
+		as_buf_adds(p->out, "…");
+	} else {
+		as_buf_adds(p->out, as_buf_str(&clean));
+	}
+	as_buf_clear(&b);
+	as_buf_clear(&clean);
+}
+
+static size_t indent(struct printer *p, uint32_t depth)
+{
+	size_t n = NUMBER + 2 + 2 * AS_MIN(depth, (uint32_t)INDENT_MAX);
+
+	as_buf_fill(p->out, ' ', n);
+	return n;
+}
+
+static void source_row(struct printer *p, const struct as_an_row *r)
+{
+	const char *text = as_an_line_text(as_an_file(p->t, r->file), r->line);
+	enum as_ink ink = ink_of(heat_of(p, r));
+
+	if (r->line)
+		as_buf_addf(p->out, "%*u  ", NUMBER, r->line);
+	else
+		as_buf_addf(p->out, "%*s  ", NUMBER, "?");
+	if (ink == AS_INK_BAD)
+		ink_on(p, AS_INK_STRONG);
+	if (text)
+		code_line(p, text, room(p, NUMBER + 2));
+	else if (!r->line)
+		as_buf_adds(p->out, "(no line known)");
+	if (ink == AS_INK_BAD)
+		ink_off(p, AS_INK_STRONG);
+}
+
+/* "next ‹ fold ‹ sum": the innermost first, what only passes on behind it. */
+static void inlined_names(const struct printer *p, const struct as_an_row *r, struct as_buf *b)
+{
+	const struct as_an_tree *t = p->t;
+
+	for (uint32_t at = r->place;; at = t->places.v[at].parent) {
+		const char *name = t->places.v[at].name;
+
+		if (p->style->full_names && t->places.v[at].function != AS_NONE)
+			name = t->v->a->model->functions.v[t->places.v[at].function].full;
+		as_buf_adds(b, b->len ? " ‹ " : "");
+		as_fmt_quoted(b, name, strlen(name));
+		if (at == r->via)
+			return;
+	}
+}
+
+static void place_path(const struct printer *p, const char *file, uint32_t line,
+		       struct as_buf *b)
+{
+	as_style_path(b, p->t->v->a->model, file);
+	if (line)
+		as_buf_addf(b, ":%u", line);
+}
+
+/* The end of a path says most. */
+static void add_tail(struct as_buf *out, const char *text, size_t width)
+{
+	size_t n = strlen(text), from = n > 8 * width ? n - 8 * width : 0;
+
+	if (from || as_text_width(text, n) > width) {
+		while (from < n && as_text_width(text + from, n - from) >= width)
+			from++;
+		while ((text[from] & 0xc0) == 0x80)
+			from++;
+		as_buf_adds(out, "…");
+	}
+	as_buf_adds(out, text + from);
+}
+
+static void inline_row(struct printer *p, const struct as_an_row *r)
+{
+	const char *text = as_an_line_text(as_an_file(p->t, r->file), r->line);
+	struct as_buf names = {0}, where = {0}, path = {0};
+	size_t used = indent(p, r->depth - 1), space = room(p, used + 2), wn, wp;
+
+	inlined_names(p, r, &names);
+	if (r->file && r->file[0])
+		place_path(p, r->file, r->line, &path);
+	as_fmt_quoted(&where, as_buf_str(&path), path.len);
+	wn = as_text_width(names.p, names.len);
+	wp = as_text_width(as_buf_str(&where), where.len);
+	as_buf_adds(p->out, "↳ ");
+	if (wn + 2 + wp > space) { /* both give way, the path first */
+		wp = AS_MIN(wp, AS_MAX(space / 2, space > wn + 2 ? space - wn - 2 : 0));
+		wn = AS_MIN(wn, space - AS_MIN(space, wp + 2));
+	}
+	as_style_cut(p->out, names.p, wn);
+	as_buf_adds(p->out, "  ");
+	as_style_ink(p->style, p->out, AS_INK_FAINT);
+	add_tail(p->out, as_buf_str(&where), wp);
+	as_style_ink(p->style, p->out, AS_INK_PLAIN);
+	if (text) {
+		text += strspn(text, " \t");
+		if (*text && space > wn + wp + 20) {
+			as_buf_adds(p->out, "  ");
+			code_line(p, text, space - wn - wp - 4);
+		}
+	}
+	as_buf_clear(&names);
+	as_buf_clear(&where);
+	as_buf_clear(&path);
+}
+
+/* What an instruction called, where its own text does not say it (a call through a pointer). */
+static void callees(const struct printer *p, const struct as_an_row *r, struct as_buf *b)
+{
+	const struct as_annotation *a = p->t->v->a;
+	const struct as_an_insn *i = &p->t->insns.v[r->insn];
+	const struct as_annotated_insn *cost;
+	const char *name;
+
+	if (i->cost == AS_NONE || !a->insns.v[i->cost].ncalls)
+		return;
+	cost = &a->insns.v[i->cost];
+	name = a->model->functions.v[a->calls.v[cost->call].function].brief;
+	if (i->text && i->text->target && cost->ncalls == 1)
+		return;
+	as_buf_adds(b, "  → ");
+	as_fmt_quoted(b, name, strlen(name));
+	if (cost->ncalls > 1)
+		as_buf_addf(b, " and %u more", cost->ncalls - 1);
+}
+
+/* By address: the place, where it is another one than above. */
+static void insn_place(const struct printer *p, const struct as_an_row *r, size_t row,
+		       struct as_buf *b)
+{
+	const struct as_an_place *at = &p->t->places.v[r->place];
+	const char *slash = strrchr(at->file, '/');
+
+	if (row && p->rows->v.v[row - 1].kind == AS_AN_INSN &&
+	    p->rows->v.v[row - 1].place == r->place)
+		return;
+	if (at->parent != AS_NONE) {
+		as_fmt_quoted(b, at->name, strlen(at->name));
+		as_buf_addc(b, ' ');
+	}
+	if (at->file[0] && at->line) {
+		const char *name = slash ? slash + 1 : at->file;
+
+		as_fmt_quoted(b, name, strlen(name));
+		as_buf_addf(b, ":%u", at->line);
+	}
+}
+
+static void insn_row(struct printer *p, const struct as_an_row *r, size_t row)
+{
+	const struct as_an_insn *i = &p->t->insns.v[r->insn];
+	struct as_buf text = {0}, place = {0};
+	size_t used = p->by_address ? 0 : indent(p, r->depth), space;
+	enum as_ink ink = ink_of(heat_of(p, r));
+
+	used += (size_t)p->address + 2;
+	space = room(p, used);
+	as_style_ink(p->style, p->out, AS_INK_FAINT);
+	as_buf_addf(p->out, "%*llx", p->address, (unsigned long long)i->svma);
+	as_style_ink(p->style, p->out, AS_INK_PLAIN);
+	as_buf_adds(p->out, "  ");
+	if (i->text)
+		as_fmt_quoted(&text, i->text->text, strlen(i->text->text));
+	callees(p, r, &text);
+	if (p->by_address)
+		insn_place(p, r, row, &place);
+	if (ink == AS_INK_BAD)
+		ink_on(p, AS_INK_STRONG);
+	as_style_cut(p->out, as_buf_str(&text), space);
+	if (ink == AS_INK_BAD)
+		ink_off(p, AS_INK_STRONG);
+	if (place.len) {
+		size_t wt = AS_MIN(space, as_text_width(as_buf_str(&text), text.len));
+		size_t column = AS_MAX(wt + 2, AS_MIN((size_t)44, space / 2));
+
+		if (column + 12 < space) {
+			as_buf_fill(p->out, ' ', column - wt);
+			as_style_ink(p->style, p->out, AS_INK_FAINT);
+			as_style_cut(p->out, place.p, space - column);
+			as_style_ink(p->style, p->out, AS_INK_PLAIN);
+		}
+	}
+	as_buf_clear(&text);
+	as_buf_clear(&place);
+}
+
+static void calls_row(struct printer *p, const struct as_an_row *r)
+{
+	const struct as_an_tree *t = p->t;
+	const struct as_annotation *a = t->v->a;
+	struct as_buf b = {0};
+	size_t used = indent(p, r->depth), names = 0;
+
+	for (uint32_t i = t->places.v[r->place].first_insn; i != AS_NONE;
+	     i = t->insns.v[i].next) {
+		uint32_t c = t->insns.v[i].cost;
+
+		for (uint32_t k = 0; c != AS_NONE && k < a->insns.v[c].ncalls; k++) {
+			const struct as_annotated_call *call =
+				&a->calls.v[a->insns.v[c].call + k];
+			const char *name = a->model->functions.v[call->function].brief;
+
+			if (names++ >= 4)
+				continue;
+			as_buf_adds(&b, b.len ? ", " : "→ ");
+			as_fmt_quoted(&b, name, strlen(name));
+			as_buf_addf(&b, " %.1f", call->of_all.value * 100);
+		}
+	}
+	if (names > 4)
+		as_buf_addf(&b, " and %zu more", names - 4);
+	as_style_ink(p->style, p->out, AS_INK_FAINT);
+	as_style_cut(p->out, as_buf_str(&b), room(p, used));
+	as_style_ink(p->style, p->out, AS_INK_PLAIN);
+	as_buf_clear(&b);
+}
+
+static void fold_row(struct printer *p, const struct as_an_row *r)
+{
+	struct as_buf b = {0};
+
+	if (!p->by_address)
+		indent(p, r->depth);
+	as_buf_adds(&b, "⋯ ");
+	as_fmt_count(&b, r->folded);
+	as_buf_addf(&b, r->insns ? " instruction%s" : " line%s", r->folded == 1 ? "" : "s");
+	if (r->share > 0)
+		as_buf_addf(&b, ", together %.1f %% of the function", r->share * 100);
+	else
+		as_buf_adds(&b, " without samples");
+	as_style_ink(p->style, p->out, AS_INK_FAINT);
+	as_buf_adds(p->out, b.p);
+	as_style_ink(p->style, p->out, AS_INK_PLAIN);
+	as_buf_clear(&b);
+}
+
+static void file_row(struct printer *p, const struct as_an_row *r)
+{
+	const struct as_listing_file *f = as_an_file(p->t, r->file);
+	struct as_buf path = {0}, clean = {0};
+
+	if (r->file && r->file[0])
+		as_style_path(&path, p->t->v->a->model, r->file);
+	else
+		as_buf_adds(&path, "(no file known)");
+	as_fmt_quoted(&clean, path.p, path.len);
+	as_buf_fill(p->out, ' ', NUMBER + 2);
+	as_style_ink(p->style, p->out, AS_INK_FAINT);
+	add_tail(p->out, clean.p, room(p, NUMBER + 2 + 16));
+	if (!f || !f->lines.n)
+		as_buf_adds(p->out, "  (not found)");
+	as_style_ink(p->style, p->out, AS_INK_PLAIN);
+	as_buf_clear(&path);
+	as_buf_clear(&clean);
+}
+
+static void part_row(struct printer *p, const struct as_an_row *r)
+{
+	as_style_ink(p->style, p->out, AS_INK_FAINT);
+	as_buf_addf(p->out, "── another part of the function, at %llx ──",
+		    (unsigned long long)p->t->insns.v[r->insn].svma);
+	as_style_ink(p->style, p->out, AS_INK_PLAIN);
+}
+
+static void print_row(struct printer *p, size_t row)
+{
+	const struct as_an_row *r = &p->rows->v.v[row];
+
+	figures(p, r);
+	gutter(p, row);
+	switch (r->kind) {
+	case AS_AN_FILE:
+		file_row(p, r);
+		break;
+	case AS_AN_SOURCE:
+		source_row(p, r);
+		break;
+	case AS_AN_INLINE:
+		inline_row(p, r);
+		break;
+	case AS_AN_CALLS:
+		calls_row(p, r);
+		break;
+	case AS_AN_INSN:
+		insn_row(p, r, row);
+		break;
+	case AS_AN_PART:
+		part_row(p, r);
+		break;
+	case AS_AN_FOLD:
+		fold_row(p, r);
+		break;
+	}
+	while (p->out->len && p->out->p[p->out->len - 1] == ' ')
+		p->out->p[--p->out->len] = 0;
+	as_buf_addc(p->out, '\n');
+}
+
+/* ---- all of it ---- */
+
+static bool totals_are_news(const struct printer *p)
+{
+	as_vec_foreach (r, &p->rows->v) {
+		const struct as_cost *c = cost_of(p, r);
+
+		if (c && c->total.samples != c->self.samples)
+			return true;
+	}
+	return false;
+}
+
+static int address_digits(const struct as_an_tree *t)
+{
+	uint64_t most = 0;
+	int n = 1;
+
+	as_vec_foreach (i, &t->insns)
+		most = AS_MAX(most, i->svma);
+	while (most >>= 4)
+		n++;
+	return n;
+}
+
+static void head(struct printer *p)
+{
+	as_style_ink(p->style, p->out, AS_INK_FAINT);
+	as_buf_addf(p->out, "%-*s", FIGURE + 1, "  self %");
+	if (p->totals)
+		as_buf_addf(p->out, "%-*s", FIGURE + 1, " total %");
+	if (p->samples)
+		as_buf_addf(p->out, "%*s ", SAMPLES - 1, "samples");
+	as_buf_fill(p->out, ' ', 1 + (p->gutter.lanes ? p->gutter.lanes + 1 : 0));
+	if (p->by_address)
+		as_buf_addf(p->out, "%*s  instruction", p->address, "at");
+	else
+		as_buf_addf(p->out, "%*s  source", NUMBER, "line");
+	as_style_ink(p->style, p->out, AS_INK_PLAIN);
+	as_buf_addc(p->out, '\n');
+}
+
+void as_an_print(const struct as_an_tree *t, const struct as_an_rows *rows,
+		 const struct as_style *style, struct as_buf *out)
+{
+	struct printer p = {.t = t, .rows = rows, .style = style, .out = out};
+
+	p.by_address = t->v->q->show == AS_ANNOTATE_ASM;
+	p.samples = style->width >= WIDE;
+	p.totals = totals_are_news(&p);
+	p.address = address_digits(t);
+	make_gutter(&p);
+	p.left = FIGURE + 1 + (p.totals ? FIGURE + 1 : 0) + (p.samples ? SAMPLES : 0) + 1 +
+		 (p.gutter.lanes ? p.gutter.lanes + 1 : 0);
+	head(&p);
+	for (size_t i = 0; i < rows->v.n; i++)
+		print_row(&p, i);
+	as_an_gutter_clear(&p.gutter);
+}
