@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* assay view: a session as a page for the browser, in a file or served. */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,11 +9,13 @@
 #include "base/sys.h"
 #include "cli/cmds_priv.h"
 #include "view/page.h"
+#include "view/serve.h"
 
 struct view_args {
 	struct as_filter_args filter;
 	const char *output, *diff;
-	bool no_open, no_source;
+	int64_t port;
+	bool no_open, no_source, serve;
 };
 
 static const struct as_option view_options[] = {
@@ -34,6 +37,20 @@ static const struct as_option view_options[] = {
 	 .at = offsetof(struct view_args, no_source),
 	 .group = "Output",
 	 .help = "without source and assembly: for pages that leave the house"},
+	{.name = "serve",
+	 .type = AS_OPT_FLAG,
+	 .at = offsetof(struct view_args, serve),
+	 .group = "Output",
+	 .help = "no file: show it from 127.0.0.1 until Ctrl-C, with the source and assembly "
+		 "of every function"},
+	{.name = "port",
+	 .type = AS_OPT_INT,
+	 .at = offsetof(struct view_args, port),
+	 .arg = "PORT",
+	 .max = 65535,
+	 .def_text = "a free one",
+	 .group = "Output",
+	 .help = "with --serve: where"},
 	{.name = "diff",
 	 .type = AS_OPT_TEXT,
 	 .at = offsetof(struct view_args, diff),
@@ -94,14 +111,68 @@ static int write_page(const struct view_args *a, const struct as_page_request *q
 	return r;
 }
 
+/* Until Ctrl-C, or what else asks programs to end. */
+static int serve_page(const struct view_args *a, struct as_page_request *q,
+		      struct as_error *err)
+{
+	struct as_buf page = {0}, said = {0};
+	struct as_server *s = NULL;
+	sigset_t ends;
+	int r, signal;
+
+	q->served = true;
+	r = as_page_make(q, &page, err);
+	/* Blocked before the server's thread begins, which inherits that. */
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGHUP);
+	(void)sigprocmask(SIG_BLOCK, &ends, NULL); /* cannot fail so */
+	if (r == 0)
+		r = as_server_start(&(struct as_serve_request){.model = q->model,
+							       .page = page.p,
+							       .page_bytes = page.len,
+							       .port = (uint16_t)a->port,
+							       .no_listing = q->no_listing,
+							       .cache_dir = q->cache_dir},
+				    &s, err);
+	if (r == 0) {
+		bool shown =
+			!a->no_open && as_browser_open(as_server_url(s)) == AS_BROWSER_OPENED;
+
+		as_buf_addf(&said, "%s%s\nCtrl-C ends it\n",
+			    shown ? "opening in the browser: " : "open in a browser: ",
+			    as_server_url(s));
+		(void)as_write_all(STDERR_FILENO, said.p, said.len, NULL); /* seen or not */
+		while (sigwait(&ends, &signal) != 0)
+			;
+	}
+	as_server_stop(s);
+	as_buf_clear(&said);
+	as_buf_clear(&page);
+	return r;
+}
+
+static int check(const struct view_args *a, struct as_error *err)
+{
+	if (a->serve && a->output)
+		return as_fail(err, AS_E_USAGE, 0,
+			       "--serve writes no file; leave out either it or --output");
+	if (a->port && !a->serve)
+		return as_fail(err, AS_E_USAGE, 0, "--port belongs to --serve");
+	return 0;
+}
+
 static int view_run(struct as_cmd_ctx *ctx, struct as_error *err)
 {
 	const struct view_args *a = ctx->args;
 	AS_CLEANUP(as_free_autop) char *path = NULL, *named = NULL, *cache = as_cache_dir();
 	struct as_model *m = NULL, *base = NULL;
 	const char *operand = ctx->noperands ? ctx->operands[0] : NULL;
-	int r = as_find_session(operand, &path, err);
+	int r = check(a, err);
 
+	if (r == 0)
+		r = as_find_session(operand, &path, err);
 	if (r == 0)
 		r = as_model_load(path, &m, err);
 	if (r == 0 && a->diff)
@@ -113,9 +184,9 @@ static int view_run(struct as_cmd_ctx *ctx, struct as_error *err)
 					    .no_listing = a->no_source,
 					    .cache_dir = cache};
 
-		named = a->output ? as_xstrdup(a->output) : as_filter_output(path, ".html");
 		as_filter_apply(&a->filter, &q.query);
-		r = write_page(a, &q, named, err);
+		named = a->output ? as_xstrdup(a->output) : as_filter_output(path, ".html");
+		r = a->serve ? serve_page(a, &q, err) : write_page(a, &q, named, err);
 	}
 	as_model_free(base);
 	as_model_free(m);

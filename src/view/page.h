@@ -23,6 +23,10 @@
 #include "model/model.h"
 #include "view/listing.h"
 
+/* Absent until listing.c is built. */
+extern __typeof__(as_listing_make) as_listing_make __attribute__((weak));
+extern __typeof__(as_listing_free) as_listing_free __attribute__((weak));
+
 struct as_page_request {
 	const struct as_model *model;
 	const struct as_model *base; /* to compare with; NULL: none */

@@ -5,9 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern __typeof__(as_listing_make) as_listing_make __attribute__((weak));
-extern __typeof__(as_listing_free) as_listing_free __attribute__((weak));
-
 enum {
 	HOT = 50,              /* by self, and as many by total */
 	BUDGET_BYTES = 2 << 20 /* of JSON, which packs to about an eighth */

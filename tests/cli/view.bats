@@ -165,3 +165,26 @@ for a, b in zip(have, want):
 	echo "view: $((($(date +%s%N) - start) / 1000000)) ms, $(stat -c %s out.html) bytes"
 	[ "$(stat -c %s out.html)" -lt 15000000 ]
 }
+
+# Not from within run, whose subshell a skip would only end.
+need_server() {
+	timeout 10 assay view --serve --port 1 --no-open story.assay 2>said || true
+	! grep -q 'built without a server' said || skip 'built without libmicrohttpd'
+}
+
+@test "--serve: who may ask, and what" {
+	session story
+	need_server
+	run -0 python3 "$BATS_TEST_DIRNAME/serve.py" story.assay
+	echo "$output"
+	[ "${#lines[@]}" = 10 ]
+}
+
+@test "--serve: an end by signal leaves no file, and wrong words are usage" {
+	session story
+	need_server
+	run -2 --separate-stderr assay view --serve -o out.html story.assay
+	run -2 --separate-stderr assay view --port 8080 story.assay
+	run -2 --separate-stderr assay view --serve --port 70000 story.assay
+	[ -z "$(find . -name '*.html*')" ]
+}
