@@ -49,6 +49,9 @@
 #define AS_EXPORTERS(X)                                                                        \
 	X(folded, ".folded", true, "a line per stack, for flamegraph.pl and inferno")          \
 	X(pprof, ".pb.gz", false, "go tool pprof and what reads its format")                   \
+	X(firefox, ".firefox.json", false, "samples in time, for profiler.firefox.com")        \
+	X(speedscope, ".speedscope.json", false, "a profile per thread, for speedscope.app")   \
+	X(chrome, ".trace.json", false, "calls in time, for Perfetto and chrome://tracing")    \
 	X(callgrind, ".callgrind", false, "callgrind_annotate, KCachegrind")                   \
 	X(json, ".json", false, "everything, documented, for scripts")
 

@@ -7,6 +7,8 @@
  *	make-session hostile FILE	names that try to break out of terminals, SVG, CSV and JSON
  *	make-session deep FILE		20,000 frames of recursion
  *	make-session empty FILE		no samples
+ *	make-session family FILE	three processes, one number twice, pauses, losses with times,
+ *					generated and unknown code, recursion, samples without stacks
  *	make-session big FILE N		N samples on many stacks
  */
 #include <stdio.h>
@@ -365,6 +367,105 @@ static void make_deep(const char *path)
 	end(2800 * MS, 1003 * MS, 1000, 0);
 }
 
+/* ---- family ---- */
+
+enum { MODULE_JIT = NMODULES, MODULE_ID };
+
+static const struct place family_places[] = {
+	{"_start", NULL, "", "", 0, EXE, 0},
+	{"build::main", "build::main", "build", "/home/u/build/src/main.rs", 5, EXE, 0},
+	{"build::walk", "build::walk::<std::path::Path>", "build", "/home/u/build/src/main.rs",
+	 40, EXE, 0},
+	{"build::visit", NULL, "build", "/home/u/build/src/visit.rs", 9, EXE, 1},
+	{"inflate", NULL, "", "inflate.c", 600, MODULE_ID, 0},
+	{"entry_SYSCALL_64", NULL, "", "", 0, KERNEL, 0},
+	{"do_wait", NULL, "", "", 0, KERNEL, 0},
+	{"[jit]", NULL, "", "", 0, MODULE_JIT, 0},
+	{"never resolved", NULL, "", "", 0, -1, 0},
+	{"tokio::runtime::park", NULL, "tokio",
+	 "/home/u/.cargo/registry/src/x/tokio-1.0/src/park.rs", 3, EXE, 0},
+};
+static const struct template family[] = {
+	{300, 0, {0, 1, 2, 2, 2, 3, -1}}, /* recursion, then inlined */
+	{100, 0, {0, 1, 2, 5, 6, -1}},
+	{150, 1, {9, 7, -1}},
+	{100, 2, {0, 4, -1}},
+	{120, 2, {0, 8, -1}},
+	{100, 3, {0, 1, 2, 2, -1}},
+	{130, 4, {5, 6, -1}},
+};
+
+static void family_tree(void)
+{
+	static const uint8_t id[20] = {0x12, 0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde, 0xf0, 1,  2,
+				       3,    4,    5,    6,    7,    8,    9,    10,   11, 12};
+	static const uint64_t tids[3] = {300, 300, 301};
+
+	as_write_module(w, &(struct as_rec_module){.id = MODULE_JIT, .kind = AS_MODULE_JIT});
+	as_write_module(w, &(struct as_rec_module){.id = MODULE_ID,
+						   .path = text("/usr/lib/libz.so.1"),
+						   .build_id = {(const char *)id, 20}});
+	for (uint64_t i = 0; i < 2; i++)
+		as_write_process(w,
+				 &(struct as_rec_process){.id = 1 + i,
+							  .pid = 300,
+							  .parent = 1,
+							  .start_ns = START_NS + i * 900 * MS,
+							  .name = text(i ? "ld" : "cc")});
+	for (uint64_t i = 0; i < 3; i++)
+		as_write_thread(w, &(struct as_rec_thread){.id = 2 + i,
+							   .process = i ? 2 : 1,
+							   .tid = tids[i],
+							   .start_ns = START_NS,
+							   .name = text(i == 2 ? "" : "cc")});
+	as_write_exit(w, &(struct as_rec_exit){.time_ns = START_NS + 850 * MS,
+					       .thread = 2,
+					       .process_too = 1});
+}
+
+/* Weights differ; thread 2 runs in the first half and 3 and 4 in the second, as their numbers say;
+ * all rest in the middle of each 100 ms. */
+static void make_family(const char *path)
+{
+	enum { SAMPLES = 4000, WALL_MS = 1800 };
+	uint64_t functions[AS_ARRAY_LEN(family_places)], leaves[AS_ARRAY_LEN(family)], cpu = 0;
+
+	begin(path, 4000, 2);
+	family_tree();
+	for (size_t i = 0; i < AS_ARRAY_LEN(family_places); i++)
+		functions[i] = function(&family_places[i]);
+	for (size_t i = 0; i < AS_ARRAY_LEN(family); i++)
+		leaves[i] = stack_of(&family[i], family_places, functions);
+	for (uint64_t i = 0; i < SAMPLES; i++) {
+		uint64_t rel = i * WALL_MS * MS / SAMPLES,
+			 weight = 200000 + next_random() % 99999;
+		uint64_t end_reason = next_random() % 10 ? AS_END_ROOT : AS_END_NOCFI, leaf;
+		size_t k = next_random() % AS_ARRAY_LEN(family);
+		int thread = family[k].thread;
+
+		if ((thread == 2 && rel > 850 * MS) || (thread > 2 && rel < 900 * MS) ||
+		    rel / MS % 100 / 10 == 5)
+			continue;
+		leaf = next_random() % 50 ? leaves[k] : NONE;
+		cpu += weight;
+		as_write_sample(w, &(struct as_rec_sample){.time_rel = START_NS + rel,
+							   .thread = (uint64_t)thread,
+							   .cpu = (uint64_t)thread % 2,
+							   .stack = leaf + 1,
+							   .weight = weight,
+							   .end = end_reason});
+	}
+	as_write_lost(w, &(struct as_rec_lost){
+				 .time_rel = START_NS + 700 * MS, .cpu = 1, .count = 40});
+	for (uint64_t i = 0; i < 2; i++)
+		as_write_tick(w, &(struct as_rec_tick){.time_rel = START_NS + 1000 * MS,
+						       .cpu = i,
+						       .taken = 1000 + i * 30,
+						       .delivered = 1000,
+						       .lost_kernel = i * 30});
+	end(WALL_MS * MS, cpu, SAMPLES, 0);
+}
+
 static void make_empty(const char *path)
 {
 	begin(path, 997, 2);
@@ -422,6 +523,8 @@ int main(int argc, char **argv)
 		make_deep(argv[2]);
 	else if (strcmp(argv[1], "empty") == 0)
 		make_empty(argv[2]);
+	else if (strcmp(argv[1], "family") == 0)
+		make_family(argv[2]);
 	else if (strcmp(argv[1], "big") == 0)
 		make_big(argv[2], n);
 	else
