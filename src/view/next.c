@@ -134,22 +134,6 @@ static void allocations(struct steps *s)
 	as_buf_addf(&step->why, "who allocates: %.1f %%", self * 100);
 }
 
-/* A name as a regular expression that matches it alone. */
-static void add_regex(struct as_buf *out, const char *name)
-{
-	struct as_buf b = {0};
-
-	as_buf_addc(&b, '^');
-	for (; *name; name++) {
-		if (strchr(".[]*+?(){}|^$\\", *name))
-			as_buf_addc(&b, '\\');
-		as_buf_addc(&b, *name);
-	}
-	as_buf_addc(&b, '$');
-	as_style_shell(out, as_buf_str(&b));
-	as_buf_clear(&b);
-}
-
 static void hot_foreign(struct steps *s)
 {
 	as_vec_foreach (row, &s->q->flat->rows) {
@@ -180,10 +164,10 @@ static void hot_own(struct steps *s)
 
 		struct step *step = add(s, row->self.value);
 
-		as_buf_adds(&step->command, "assay report --by line --focus ");
-		add_regex(&step->command, row->name);
+		as_buf_adds(&step->command, "assay annotate ");
+		as_style_shell(&step->command, row->name);
 		add_file(s, step);
-		as_buf_adds(&step->why, "its lines: ");
+		as_buf_adds(&step->why, "its lines and instructions: ");
 		add_percent(&step->why, &row->self);
 		return;
 	}
