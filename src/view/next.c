@@ -167,7 +167,7 @@ static void hot_own(struct steps *s)
 		as_buf_adds(&step->command, "assay annotate ");
 		as_style_shell(&step->command, row->name);
 		add_file(s, step);
-		as_buf_adds(&step->why, "its lines and instructions: ");
+		as_buf_adds(&step->why, "its lines: ");
 		add_percent(&step->why, &row->self);
 		return;
 	}

@@ -193,7 +193,7 @@ static void steps_come_from_the_data_and_are_at_most_three(void **state)
 	next_steps(rows, AS_ARRAY_LEN(rows), NULL, &out);
 	assert_null(strstr(out.p, "malloc"));
 	next_steps(&rows[1], 1, NULL, &out);
-	assert_non_null(strstr(out.p, "assay report --by line --focus '^app::tokenize$'"));
+	assert_non_null(strstr(out.p, "assay annotate app::tokenize"));
 	next_steps(&rows[5], 1, "my file.assay", &out);
 	assert_non_null(
 		strstr(out.p, "assay report --callees 'app::Index<K>::add' 'my file.assay'"));
