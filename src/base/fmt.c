@@ -279,6 +279,26 @@ void as_fmt_utf8(struct as_buf *b, const char *s, size_t n)
 	as_buf_add(b, s + good, n - good);
 }
 
+void as_fmt_text(struct as_buf *b, const char *s, size_t n)
+{
+	for (size_t i = 0; i < n;) {
+		uint32_t code = 0;
+		size_t len = as_utf8_decode(s + i, n - i, &code);
+		bool reorders = (code >= 0x202a && code <= 0x202e) ||
+				(code >= 0x2066 && code <= 0x2069);
+
+		if (!len || (code >= 0x80 && code < 0xa0) || reorders) {
+			as_buf_adds(b, "\xef\xbf\xbd");
+		} else if ((code < 0x20 && code != '\t') || code == 0x7f) {
+			as_buf_adds(b, "\xe2\x90");
+			as_buf_addc(b, (char)(code == 0x7f ? 0xa1 : 0x80 + code));
+		} else {
+			as_buf_add(b, s + i, len);
+		}
+		i += len ? len : 1;
+	}
+}
+
 size_t as_text_width(const char *s, size_t n)
 {
 	size_t width = 0;

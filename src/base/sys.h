@@ -44,6 +44,9 @@ void as_fmt_count(struct as_buf *b, uint64_t n);     /* 21,640 */
 void as_fmt_quoted(struct as_buf *b, const char *s, size_t n);
 /* Valid UTF-8: bytes that are none become U+FFFD. */
 void as_fmt_utf8(struct as_buf *b, const char *s, size_t n);
+/* Text of a file as text to show: damaged UTF-8 and C1 controls become U+FFFD, control characters but
+ * the tab their pictures (U+2400 and on). */
+void as_fmt_text(struct as_buf *b, const char *s, size_t n);
 /* Columns a UTF-8 string takes on a terminal (wcwidth; invalid bytes count 1). */
 size_t as_text_width(const char *s, size_t n);
 

@@ -58,7 +58,7 @@ struct as_kproc {
 	bool dirty;  /* the image's map differs from what is published */
 	bool forked; /* the kernel copied the parent's value; not looked at yet */
 	bool leader_gone;
-	bool replaced; /* it has ended, and a process that is not followed has its number */
+	bool replaced;     /* it has ended, and a process that is not followed has its number */
 	uint64_t since_ns; /* its fork; 0: it was there before */
 	uint64_t published_ns, healed_ns, heal_wait_ns;
 };

@@ -19,14 +19,7 @@
 #define BUDGET_RATIO 64ull
 #define BUDGET_PIPE  (8ull << 30) /* size unknown */
 
-struct loader {
-	struct as_model *m;
-	struct as_error *err;
-	uint64_t used_bytes, budget_bytes;
-	bool sorted;
-};
-
-static int charge(struct loader *l, uint64_t bytes)
+int as_loader_charge(struct as_loader *l, uint64_t bytes)
 {
 	l->used_bytes += bytes;
 	if (l->used_bytes <= l->budget_bytes)
@@ -37,18 +30,18 @@ static int charge(struct loader *l, uint64_t bytes)
 		       (unsigned long long)(l->budget_bytes >> 20));
 }
 
-static int damaged(struct loader *l)
+int as_loader_damaged(struct as_loader *l)
 {
 	l->m->damaged++;
 	return AS_OK;
 }
 
-static const char *text(struct loader *l, const struct as_str *s)
+static const char *text(struct as_loader *l, const struct as_str *s)
 {
 	return s->n ? as_arena_strndup(&l->m->arena, s->p, s->n) : "";
 }
 
-static const char *string(const struct loader *l, uint64_t id)
+const char *as_loader_string(const struct as_loader *l, uint64_t id)
 {
 	if (id < l->m->strings.n)
 		return l->m->strings.v[id];
@@ -65,29 +58,29 @@ static uint32_t saturate32(uint64_t v)
 
 static int on_info(void *ctx, const struct as_rec_info *r)
 {
-	struct loader *l = ctx;
+	struct as_loader *l = ctx;
 
 	as_vec_push(&l->m->info, (struct as_m_info){text(l, &r->key), text(l, &r->value)});
-	return charge(l, sizeof(struct as_m_info) + r->key.n + r->value.n);
+	return as_loader_charge(l, sizeof(struct as_m_info) + r->key.n + r->value.n);
 }
 
 static int on_arg(void *ctx, const struct as_rec_arg *r)
 {
-	struct loader *l = ctx;
+	struct as_loader *l = ctx;
 
 	as_vec_push(&l->m->args, text(l, &r->text));
-	return charge(l, sizeof(char *) + r->text.n);
+	return as_loader_charge(l, sizeof(char *) + r->text.n);
 }
 
 static int on_recording(void *ctx, const struct as_rec_recording *r)
 {
-	((struct loader *)ctx)->m->recording = *r;
+	((struct as_loader *)ctx)->m->recording = *r;
 	return AS_OK;
 }
 
 static int on_summary(void *ctx, const struct as_rec_summary *r)
 {
-	struct as_model *m = ((struct loader *)ctx)->m;
+	struct as_model *m = ((struct as_loader *)ctx)->m;
 
 	m->summary = *r;
 	m->has_summary = true;
@@ -96,22 +89,22 @@ static int on_summary(void *ctx, const struct as_rec_summary *r)
 
 static int on_string(void *ctx, const struct as_rec_string *r)
 {
-	struct loader *l = ctx;
+	struct as_loader *l = ctx;
 
 	if (r->id != l->m->strings.n)
-		return r->id == 0 ? AS_OK : damaged(l);
+		return r->id == 0 ? AS_OK : as_loader_damaged(l);
 	as_vec_push(&l->m->strings, text(l, &r->text));
-	return charge(l, sizeof(char *) + r->text.n);
+	return as_loader_charge(l, sizeof(char *) + r->text.n);
 }
 
 static int on_note(void *ctx, const struct as_rec_note *r)
 {
-	struct loader *l = ctx;
+	struct as_loader *l = ctx;
 
 	as_vec_push(&l->m->notes,
-		    (struct as_m_note){(int)AS_MIN(r->level, 2u), string(l, r->about),
+		    (struct as_m_note){(int)AS_MIN(r->level, 2u), as_loader_string(l, r->about),
 				       text(l, &r->text), text(l, &r->remedy)});
-	return charge(l, sizeof(struct as_m_note) + r->text.n + r->remedy.n);
+	return as_loader_charge(l, sizeof(struct as_m_note) + r->text.n + r->remedy.n);
 }
 
 /* ---- modules, processes, threads ---- */
@@ -133,58 +126,58 @@ static const char *module_name(enum as_module_kind kind, const char *path)
 
 static int on_module(void *ctx, const struct as_rec_module *r)
 {
-	struct loader *l = ctx;
+	struct as_loader *l = ctx;
 	struct as_m_module m = {0};
 
 	if (r->id != l->m->modules.n || r->kind > AS_MODULE_JIT)
-		return damaged(l);
+		return as_loader_damaged(l);
 	m.kind = (enum as_module_kind)r->kind;
-	m.path = string(l, r->path);
+	m.path = as_loader_string(l, r->path);
 	m.name = module_name(m.kind, m.path);
-	m.debug_path = string(l, r->debug_path);
+	m.debug_path = as_loader_string(l, r->debug_path);
 	m.build_id_len = (uint8_t)AS_MIN(r->build_id.n, sizeof m.build_id);
 	memcpy(m.build_id, r->build_id.p, m.build_id_len);
 	as_vec_push(&l->m->modules, m);
-	return charge(l, sizeof m);
+	return as_loader_charge(l, sizeof m);
 }
 
 static int on_process(void *ctx, const struct as_rec_process *r)
 {
-	struct loader *l = ctx;
+	struct as_loader *l = ctx;
 
 	if (r->id != l->m->processes.n)
-		return damaged(l);
+		return as_loader_damaged(l);
 	as_vec_push(&l->m->processes,
 		    (struct as_m_process){.pid = saturate32(r->pid),
 					  .parent = r->parent > r->id ? AS_NONE
 								      : (uint32_t)r->parent - 1,
-					  .name = string(l, r->name),
+					  .name = as_loader_string(l, r->name),
 					  .start_ns = r->start_ns});
-	return charge(l, sizeof(struct as_m_process));
+	return as_loader_charge(l, sizeof(struct as_m_process));
 }
 
 static int on_thread(void *ctx, const struct as_rec_thread *r)
 {
-	struct loader *l = ctx;
+	struct as_loader *l = ctx;
 
 	if (r->id != l->m->threads.n || r->process >= l->m->processes.n)
-		return damaged(l);
+		return as_loader_damaged(l);
 	as_vec_push(&l->m->threads, (struct as_m_thread){.tid = saturate32(r->tid),
 							 .process = (uint32_t)r->process,
-							 .name = string(l, r->name),
+							 .name = as_loader_string(l, r->name),
 							 .start_ns = r->start_ns});
-	return charge(l, sizeof(struct as_m_thread));
+	return as_loader_charge(l, sizeof(struct as_m_thread));
 }
 
 static int on_name(void *ctx, const struct as_rec_name *r)
 {
-	struct loader *l = ctx;
+	struct as_loader *l = ctx;
 	struct as_m_thread *t;
 
 	if (r->thread >= l->m->threads.n)
-		return damaged(l);
+		return as_loader_damaged(l);
 	t = &l->m->threads.v[r->thread];
-	t->name = string(l, r->name);
+	t->name = as_loader_string(l, r->name);
 	if (t->process < l->m->processes.n && l->m->processes.v[t->process].pid == t->tid)
 		l->m->processes.v[t->process].name = t->name; /* as ps shows it */
 	return AS_OK;
@@ -192,21 +185,21 @@ static int on_name(void *ctx, const struct as_rec_name *r)
 
 static int on_exec(void *ctx, const struct as_rec_exec *r)
 {
-	struct loader *l = ctx;
+	struct as_loader *l = ctx;
 
 	if (r->process >= l->m->processes.n)
-		return damaged(l);
-	l->m->processes.v[r->process].name = string(l, r->name);
+		return as_loader_damaged(l);
+	l->m->processes.v[r->process].name = as_loader_string(l, r->name);
 	return AS_OK;
 }
 
 static int on_exit_rec(void *ctx, const struct as_rec_exit *r)
 {
-	struct loader *l = ctx;
+	struct as_loader *l = ctx;
 	struct as_m_thread *t;
 
 	if (r->thread >= l->m->threads.n)
-		return damaged(l);
+		return as_loader_damaged(l);
 	t = &l->m->threads.v[r->thread];
 	t->end_ns = r->time_ns;
 	if (r->process_too)
@@ -216,10 +209,10 @@ static int on_exit_rec(void *ctx, const struct as_rec_exit *r)
 
 static int on_map(void *ctx, const struct as_rec_map *r)
 {
-	struct loader *l = ctx;
+	struct as_loader *l = ctx;
 
 	if (r->process >= l->m->processes.n || r->module >= l->m->modules.n)
-		return damaged(l);
+		return as_loader_damaged(l);
 	as_vec_push(&l->m->maps, (struct as_m_map){.time_ns = r->time_ns,
 						   .avma = r->avma,
 						   .size_bytes = r->size_bytes,
@@ -227,65 +220,65 @@ static int on_map(void *ctx, const struct as_rec_map *r)
 						   .svma = r->svma,
 						   .process = (uint32_t)r->process,
 						   .module = (uint32_t)r->module});
-	return charge(l, sizeof(struct as_m_map));
+	return as_loader_charge(l, sizeof(struct as_m_map));
 }
 
 /* ---- code ---- */
 
 static int on_frame(void *ctx, const struct as_rec_frame *r)
 {
-	struct loader *l = ctx;
+	struct as_loader *l = ctx;
 
 	if (r->id != l->m->frames.n || r->module > l->m->modules.n)
-		return damaged(l);
+		return as_loader_damaged(l);
 	as_vec_push(&l->m->frames, (struct as_m_frame){.module = (uint32_t)r->module - 1,
 						       .flags = (uint32_t)r->flags,
 						       .addr = r->addr});
-	return charge(l, sizeof(struct as_m_frame));
+	return as_loader_charge(l, sizeof(struct as_m_frame));
 }
 
 static int on_stack(void *ctx, const struct as_rec_stack *r)
 {
-	struct loader *l = ctx;
+	struct as_loader *l = ctx;
 
 	if (r->id != l->m->stacks.n || r->parent > r->id || r->frame >= l->m->frames.n)
-		return damaged(l);
+		return as_loader_damaged(l);
 	as_vec_push(&l->m->stacks,
 		    (struct as_m_stack){(uint32_t)r->parent - 1, (uint32_t)r->frame});
-	return charge(l, sizeof(struct as_m_stack));
+	return as_loader_charge(l, sizeof(struct as_m_stack));
 }
 
 static int on_function(void *ctx, const struct as_rec_function *r)
 {
-	struct loader *l = ctx;
+	struct as_loader *l = ctx;
 	struct as_m_function f = {
 		.module = r->module && r->module <= l->m->modules.n ? (uint32_t)r->module - 1
 								    : AS_NONE,
-		.linkage = string(l, r->linkage),
-		.full = string(l, r->full),
-		.brief = string(l, r->brief),
-		.crate = string(l, r->crate),
-		.file = string(l, r->file),
+		.linkage = as_loader_string(l, r->linkage),
+		.full = as_loader_string(l, r->full),
+		.brief = as_loader_string(l, r->brief),
+		.crate = as_loader_string(l, r->crate),
+		.file = as_loader_string(l, r->file),
 		.line = saturate32(r->line),
 		.lang = (uint8_t)r->lang,
 		.flags = (uint8_t)r->flags & ~AS_FUNCTION_MARKER,
 	};
 
 	if (r->id != l->m->functions.n)
-		return damaged(l);
+		return as_loader_damaged(l);
 	as_vec_push(&l->m->functions, f);
-	return charge(l, sizeof f);
+	return as_loader_charge(l, sizeof f);
 }
 
 /* A later record for the same frame replaces the earlier one: names can be resolved again. */
 static int on_symbol(void *ctx, const struct as_rec_symbol *r)
 {
-	struct loader *l = ctx;
+	struct as_loader *l = ctx;
 	struct as_model *m = l->m;
 	struct as_m_frame *f;
 
 	if (r->frame >= m->frames.n || r->chain.n / 4 + m->places.n > UINT32_MAX)
-		return damaged(l);
+		return as_loader_damaged(l);
 	f = &m->frames.v[r->frame];
 	f->chain = (uint32_t)m->places.n;
 	f->nchain = 0;
@@ -299,26 +292,26 @@ static int on_symbol(void *ctx, const struct as_rec_symbol *r)
 		}
 		as_vec_push(&m->places,
 			    (struct as_m_place){.function = (uint32_t)v[0],
-						.file = string(l, v[1]),
+						.file = as_loader_string(l, v[1]),
 						.line = saturate32(v[2]),
 						.column = (uint32_t)v[3],
 						.inlined = flags & 1,
 						.line_from_call = (flags & 2) != 0});
 		f->nchain++;
 	}
-	return charge(l, f->nchain * sizeof(struct as_m_place));
+	return as_loader_charge(l, f->nchain * sizeof(struct as_m_place));
 }
 
 /* ---- samples ---- */
 
 static int on_sample(void *ctx, const struct as_rec_sample *r)
 {
-	struct loader *l = ctx;
+	struct as_loader *l = ctx;
 	struct as_model *m = l->m;
 	uint64_t end = r->end;
 
 	if (r->thread >= m->threads.n || r->stack > m->stacks.n || m->samples.n >= AS_NONE)
-		return damaged(l);
+		return as_loader_damaged(l);
 	if ((end & AS_SAMPLE_END_MASK) >= AS_END_COUNT_)
 		end = (end & ~(uint64_t)AS_SAMPLE_END_MASK) | AS_END_BAD;
 	if (m->samples.n && r->time_rel < m->samples.v[m->samples.n - 1].time_ns)
@@ -330,12 +323,12 @@ static int on_sample(void *ctx, const struct as_rec_sample *r)
 					 .weight = saturate32(r->weight),
 					 .cpu = (uint16_t)AS_MIN(r->cpu, UINT16_MAX),
 					 .end = (uint16_t)end});
-	return charge(l, sizeof(struct as_m_sample));
+	return as_loader_charge(l, sizeof(struct as_m_sample));
 }
 
 static int on_lost(void *ctx, const struct as_rec_lost *r)
 {
-	struct as_model *m = ((struct loader *)ctx)->m;
+	struct as_model *m = ((struct as_loader *)ctx)->m;
 
 	if (r->source == AS_LOSS_KERNEL)
 		m->lost_kernel += r->count;
@@ -348,7 +341,7 @@ static int on_lost(void *ctx, const struct as_rec_lost *r)
 
 static int on_tick(void *ctx, const struct as_rec_tick *r)
 {
-	struct loader *l = ctx;
+	struct as_loader *l = ctx;
 
 	as_vec_push(&l->m->ticks, (struct as_m_tick){
 					  .time_ns = r->time_rel,
@@ -360,7 +353,7 @@ static int on_tick(void *ctx, const struct as_rec_tick *r)
 					  .filtered = r->filtered,
 					  .throttled = r->throttled,
 				  });
-	return charge(l, sizeof(struct as_m_tick));
+	return as_loader_charge(l, sizeof(struct as_m_tick));
 }
 
 #define DIGIT_BITS 11
@@ -424,7 +417,7 @@ static void default_weights(struct as_model *m)
 		s->weight = 1;
 }
 
-static void note_damage(struct loader *l)
+static void note_damage(struct as_loader *l)
 {
 	struct as_model *m = l->m;
 	AS_CLEANUP(as_buf_clear) struct as_buf b = {0};
@@ -462,6 +455,10 @@ static const struct as_record_sink load_sink = {
 	.sample = on_sample,
 	.lost = on_lost,
 	.tick = on_tick,
+	.source = as_load_source,
+	.code = as_load_code,
+	.code_lines = as_load_code_lines,
+	.code_names = as_load_code_names,
 };
 
 struct bytes {
@@ -473,10 +470,10 @@ static int load(const char *path, const struct bytes *mem, struct as_model **ret
 		struct as_error *err)
 {
 	struct as_error local = {0};
-	struct loader l = {.m = as_xcalloc(1, sizeof *l.m),
-			   .err = err ? err : &local,
-			   .budget_bytes = BUDGET_PIPE,
-			   .sorted = true};
+	struct as_loader l = {.m = as_xcalloc(1, sizeof *l.m),
+			      .err = err ? err : &local,
+			      .budget_bytes = BUDGET_PIPE,
+			      .sorted = true};
 	struct as_record_sink sink = load_sink;
 	struct stat st;
 	int r;
@@ -531,6 +528,11 @@ void as_model_free(struct as_model *m)
 	as_vec_clear(&m->notes);
 	as_vec_clear(&m->args);
 	as_vec_clear(&m->info);
+	as_vec_clear(&m->codes);
+	as_vec_clear(&m->code_ranges);
+	as_vec_clear(&m->code_places);
+	as_vec_clear(&m->code_names);
+	as_vec_clear(&m->sources);
 	as_arena_clear(&m->arena);
 	free(m);
 }

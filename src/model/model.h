@@ -15,6 +15,7 @@
 #define AS_MODEL_MODEL_H
 
 #include <regex.h>
+#include "abi/arch.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "session/session.h"
@@ -54,6 +55,7 @@ struct as_m_function {
 	const char *linkage, *full, *brief, *crate, *file;
 	uint32_t line;
 	uint8_t lang, flags; /* enum as_lang, enum as_function_flags */
+	uint32_t same;       /* the function that stands for this one: places refer to that */
 };
 struct as_m_place { /* one entry of a frame's inline chain */
 	/* index into functions; always valid: unresolved frames get a function */
@@ -90,6 +92,33 @@ struct as_m_note {
 	const char *about, *text, *remedy;
 };
 
+/* What was kept of hot functions; sorted by (module, svma). */
+struct as_m_code {
+	uint32_t module, function; /* function: the physical one; AS_NONE unknown */
+	uint64_t svma;
+	uint32_t size_bytes;
+	enum as_arch arch;
+	const uint8_t *bytes;
+};
+struct as_m_code_range { /* [svma, svma + size) stands for one chain; apart from each other */
+	uint32_t module, size_bytes;
+	uint64_t svma;
+	/* code_places.v[place … +nplaces], innermost first; nplaces may be 0 */
+	uint32_t place, nplaces;
+};
+struct as_m_code_name { /* what code refers to */
+	uint32_t module;
+	uint64_t svma;
+	const char *name;
+};
+struct as_m_source {      /* some lines of a file; several records may be about one file */
+	const char *file; /* as places have it */
+	const char *found;
+	uint32_t first, total; /* number of the first line; lines of the whole file */
+	const char *text;      /* not NUL-terminated */
+	size_t size_bytes;
+};
+
 struct as_m_info {
 	const char *key, *value;
 };
@@ -110,6 +139,11 @@ struct as_model {
 	AS_VEC(struct as_m_note) notes;
 	AS_VEC(const char *) args;
 	AS_VEC(struct as_m_info) info;
+	AS_VEC(struct as_m_code) codes;
+	AS_VEC(struct as_m_code_range) code_ranges;
+	AS_VEC(struct as_m_place) code_places;
+	AS_VEC(struct as_m_code_name) code_names;
+	AS_VEC(struct as_m_source) sources; /* by file (as the text sorts), then first */
 	/* What stands above the first frame of stacks that end so; AS_NONE: nothing (ROOT).
 	 * Samples without any frame stand at [NOSTACK] when their end is ROOT. */
 	uint32_t end_function[AS_END_COUNT_];

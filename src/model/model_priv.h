@@ -9,4 +9,25 @@
  * chain of at least one place for every frame, and the markers. */
 void as_model_complete(struct as_model *m);
 
+/*
+ * What a reader holds while records arrive. text copies into the model's arena.
+ */
+struct as_loader {
+	struct as_model *m;
+	struct as_error *err;
+	uint64_t used_bytes, budget_bytes;
+	bool sorted;
+};
+int as_loader_charge(struct as_loader *l, uint64_t bytes);
+int as_loader_damaged(struct as_loader *l);
+const char *as_loader_string(const struct as_loader *l, uint64_t id);
+
+/* load_code.c: SOURCE, CODE, CODE_LINES, CODE_NAMES. ctx is the loader. */
+int as_load_source(void *ctx, const struct as_rec_source *r);
+int as_load_code(void *ctx, const struct as_rec_code *r);
+int as_load_code_lines(void *ctx, const struct as_rec_code_lines *r);
+int as_load_code_names(void *ctx, const struct as_rec_code_names *r);
+/* Sorts them and drops what overlaps. */
+void as_model_order_code(struct as_model *m);
+
 #endif

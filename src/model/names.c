@@ -43,6 +43,12 @@ static void join_functions(struct as_model *m)
 	}
 	as_vec_foreach (p, &m->places)
 		p->function = same[p->function];
+	as_vec_foreach (p, &m->code_places)
+		p->function = same[p->function];
+	as_vec_foreach (c, &m->codes)
+		c->function = c->function == AS_NONE ? AS_NONE : same[c->function];
+	for (uint32_t i = 0; i < m->functions.n; i++)
+		m->functions.v[i].same = same[i];
 	as_map64_clear(&by_hash);
 }
 
@@ -88,7 +94,8 @@ static uint32_t add_function(struct as_model *m, uint32_t module, const char *na
 							  .brief = name,
 							  .crate = "",
 							  .file = "",
-							  .flags = (uint8_t)flags});
+							  .flags = (uint8_t)flags,
+							  .same = (uint32_t)m->functions.n});
 	return (uint32_t)m->functions.n - 1;
 }
 
@@ -164,4 +171,5 @@ void as_model_complete(struct as_model *m)
 	fill_names(m);
 	complete_frames(m);
 	add_markers(m);
+	as_model_order_code(m);
 }

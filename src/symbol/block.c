@@ -16,6 +16,7 @@ void as_block_free(struct as_block *b)
 		free(b->row);
 		free(b->func);
 	}
+	free(b->root);
 	free(b);
 }
 

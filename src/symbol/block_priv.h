@@ -69,6 +69,7 @@ struct as_block {
 	struct as_dw_lines *lines;
 	struct as_block_func *func;
 	bool incomplete; /* something was missing: do not keep on disk */
+	uint32_t *root;  /* per node its function's node; NULL until ranges.c needs it */
 	/* cached */
 	const struct as_block_disk_func *disk_func;
 	const uint32_t *disk_path;

@@ -191,8 +191,9 @@ struct as_symtab *as_symmod_symtab(struct as_symmod *m)
 	};
 	struct as_error err;
 
-	/* A stripped object has its names in the debug file. */
-	attach_dwarf(m);
+	/* A stripped object has its names in the debug file; others need not wait for DWARF. */
+	if (!as_elf_find_section(m->elf, ".symtab"))
+		attach_dwarf(m);
 	spec.debug = m->dbg;
 	if (as_symtab_build(&spec, &m->symtab, &err) < 0) {
 		as_buf_addf(&m->notes, "no symbols: %s\n", err.msg);

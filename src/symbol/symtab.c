@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "symbol/demangle_priv.h"
 #include "symbol/plt_priv.h"
+#include "symbol/ranges.h"
 
 /* More executable segments are not real either. */
 #define MAX_EXEC   64
@@ -358,6 +359,34 @@ bool as_symtab_find(struct as_symtab *t, uint64_t svma, struct as_symtab_hit *re
 				      .source = AS_SYM_EXTENT,
 				      .synthetic = true};
 	return true;
+}
+
+size_t as_symtab_other_parts(const struct as_symtab *t, const struct as_symtab_hit *hit,
+			     struct as_sympart *ret, size_t max)
+{
+	const char *cold = hit->cold ? strstr(hit->name, ".cold") : NULL;
+	size_t stem = cold ? (size_t)(cold - hit->name) : strlen(hit->name), n = 0;
+	unsigned hot_ones = 0;
+
+	if (!stem)
+		return 0;
+	as_vec_foreach (e, &t->e) {
+		const char *rest;
+
+		if (strncmp(e->name, hit->name, stem) != 0)
+			continue;
+		rest = e->name + stem;
+		if (*rest && strncmp(rest, ".cold", 5) != 0)
+			continue;
+		hot_ones += !*rest;
+		if (hot_ones > 1)
+			return 0; /* two static functions of that name */
+		if (e->start == hit->start || e->end <= e->start)
+			continue;
+		if (n < max)
+			ret[n++] = (struct as_sympart){e->start, e->end};
+	}
+	return n;
 }
 
 void as_symtab_each_alias(const struct as_symtab *t, uint64_t start_svma,

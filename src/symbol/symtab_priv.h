@@ -65,6 +65,11 @@ int as_symtab_build(const struct as_symtab_spec *spec, struct as_symtab **ret,
 		    struct as_error *err);
 void as_symtab_free(struct as_symtab *t);
 bool as_symtab_find(struct as_symtab *t, uint64_t svma, struct as_symtab_hit *ret);
+/* The parts with other names of the function that hit stands for: "f.cold" for "f" and the other way
+ * round; none when one of these names is there twice. Returns how many, at most max. */
+struct as_sympart;
+size_t as_symtab_other_parts(const struct as_symtab *t, const struct as_symtab_hit *hit,
+			     struct as_sympart *ret, size_t max);
 /* All names at exactly this address, the chosen one first. */
 void as_symtab_each_alias(const struct as_symtab *t, uint64_t start_svma,
 			  void (*fn)(void *ctx, const char *name), void *ctx);

@@ -8,10 +8,6 @@
 #include "base/sys.h"
 #include "view/annotate_priv.h"
 
-/* Until the listing is there. */
-extern __typeof__(as_listing_make) as_listing_make __attribute__((weak));
-extern __typeof__(as_listing_free) as_listing_free __attribute__((weak));
-
 enum { MANY_FITS = 12, LISTED = 6 };
 
 void as_annotate_text(const struct as_annotate_view *v, const struct as_style *style,
@@ -96,11 +92,7 @@ int as_annotate_make(const struct as_annotate_request *q, const struct as_style 
 	if (r == AS_OK) {
 		lq.function = f.v.v[0].function;
 		lq.no_source = q->show == AS_ANNOTATE_ASM;
-		if (as_listing_make)
-			r = as_listing_make(&lq, &l, err);
-		else
-			l = as_xcalloc(1, sizeof *l), l->function = lq.function,
-			l->module = q->model->functions.v[lq.function].module;
+		r = as_listing_make(&lq, &l, err);
 	}
 	if (r == AS_OK)
 		r = annotate(q, l, &a, err);
@@ -113,8 +105,7 @@ int as_annotate_make(const struct as_annotate_request *q, const struct as_style 
 			as_annotate_text(&v, style, out);
 	}
 	as_annotation_free(a);
-	if (as_listing_free)
-		as_listing_free(l);
+	as_listing_free(l);
 	as_functions_clear(&f);
 	return r;
 }

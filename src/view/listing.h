@@ -26,16 +26,8 @@
 #include <stdint.h>
 #include "base/err.h"
 #include "base/mem.h"
+#include "code/disasm.h"
 #include "model/model.h"
-
-enum as_insn_kind {
-	AS_INSN_PLAIN,
-	AS_INSN_JUMP,   /* always taken */
-	AS_INSN_BRANCH, /* conditional */
-	AS_INSN_CALL,
-	AS_INSN_RETURN,
-	AS_INSN_BAD, /* no instruction: text is ".byte 0x…" */
-};
 
 struct as_listing_place {     /* one function of an inline chain */
 	const char *function; /* brief name */
@@ -61,8 +53,10 @@ struct as_listing_file {
 	const char *found; /* where the text came from; NULL: it was not found */
 	const char *why;   /* not found or refused: a sentence with the places looked at */
 	uint32_t first;    /* number of lines.v[0] */
-	uint32_t total;    /* lines of the whole file */
-	AS_VEC(const char *) lines; /* without line ends; UTF-8 with damage made U+FFFD */
+	uint32_t total;    /* lines of the whole file; 0 unknown */
+	/* Without line ends; UTF-8 with damage made U+FFFD. Lines between two hot regions that are
+	 * left out are the pointer as_listing_left_out (an empty text). */
+	AS_VEC(const char *) lines;
 };
 
 struct as_listing {
@@ -86,6 +80,8 @@ struct as_listing_request {
 	const char *const
 		*roots; /* further folders to look for sources in; NULL ends; may be NULL */
 };
+
+extern const char as_listing_left_out[];
 
 /* An inlined function's listing is the code of every physical function that holds it and has
  * samples there, restricted to the instructions that stand for it. AS_E_NOTFOUND never. */

@@ -166,7 +166,7 @@ static void add_function(struct hot *h, uint32_t function)
 	    h->p->j.out->len - h->before + h->sources.json.len > BUDGET_BYTES)
 		return;
 	h->done[function] = 1;
-	if (!as_listing_make || as_listing_make(&q, &l, NULL) < 0)
+	if (as_listing_make(&q, &l, NULL) < 0)
 		return; /* the page says that there is none */
 	if (l->insns.n || l->files.n || l->notes.n) {
 		AS_CLEANUP(as_free_autop)

@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* A build without Zydis. */
+#include "code/disasm_priv.h"
+
+const struct as_disasm_ops as_disasm_x86_64 = {.unit_bytes = 1};
