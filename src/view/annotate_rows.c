@@ -44,11 +44,20 @@ static void put_fold(struct maker *k, uint32_t n, double share, const struct as_
 
 /* ---- below a place ---- */
 
+static uint32_t cold_insns(const struct as_an_tree *t, uint32_t place)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = t->places.v[place].first_insn; i != AS_NONE; i = t->insns.v[i].next)
+		n += as_an_insn_share(t, i) < WORTH_LINE;
+	return n;
+}
+
 static void put_insns(struct maker *k, uint32_t place, uint32_t depth)
 {
 	const struct as_an_tree *t = k->t;
 	struct as_an_row r = row_of(AS_AN_INSN);
-	uint32_t folded = 0;
+	uint32_t folded = 0, cold = cold_insns(t, place);
 	double share = 0;
 
 	r.place = place;
@@ -57,7 +66,7 @@ static void put_insns(struct maker *k, uint32_t place, uint32_t depth)
 		double s = as_an_insn_share(t, i);
 
 		r.insn = i;
-		if (k->full || s >= WORTH_LINE) {
+		if (k->full || s >= WORTH_LINE || cold < LEAST_FOLD) {
 			put(k, r);
 		} else {
 			folded++;
@@ -215,10 +224,24 @@ static struct line line_at(const struct maker *k, const struct stretch *s, uint3
 	return l;
 }
 
+/* A fold takes a row itself: short gaps are shown. */
+static void close_gaps(uint8_t *shown, size_t n)
+{
+	size_t begin = 0; /* of the gap */
+
+	for (size_t i = 0; i <= n; i++) {
+		if (i < n && !shown[i])
+			continue;
+		if (i - begin < LEAST_FOLD)
+			memset(shown + begin, 1, i - begin);
+		begin = i + 1;
+	}
+}
+
 /* shown[i]: line lo + i is shown: it has cost, or stands near one that has. */
 static void choose_lines(const struct maker *k, const struct stretch *s, uint8_t *shown)
 {
-	uint32_t at = s->first, count = s->hi - s->lo + 1, last = AS_NONE;
+	uint32_t at = s->first, count = s->hi - s->lo + 1;
 
 	for (uint32_t i = 0; i < count; i++) {
 		struct line l = line_at(k, s, s->lo + i, &at);
@@ -229,13 +252,7 @@ static void choose_lines(const struct maker *k, const struct stretch *s, uint8_t
 		     c++)
 			shown[c] = 1;
 	}
-	for (uint32_t i = 0; i < count; i++) { /* a fold takes a row itself */
-		if (!shown[i])
-			continue;
-		if (last != AS_NONE && i - last <= LEAST_FOLD)
-			memset(shown + last, 1, i - last);
-		last = i;
-	}
+	close_gaps(shown, count);
 }
 
 static void put_with_text(struct maker *k, const struct stretch *s)
@@ -368,7 +385,7 @@ static void by_source(struct maker *k)
 static void choose_insns(const struct maker *k, uint8_t *shown)
 {
 	const struct as_an_tree *t = k->t;
-	size_t n = t->insns.n, last = SIZE_MAX;
+	size_t n = t->insns.n;
 
 	for (size_t i = 0; i < n; i++) {
 		if (!k->full && as_an_insn_share(t, (uint32_t)i) < WORTH_LINE)
@@ -377,13 +394,7 @@ static void choose_insns(const struct maker *k, uint8_t *shown)
 		     c++)
 			shown[c] = 1;
 	}
-	for (size_t i = 0; i < n; i++) {
-		if (!shown[i])
-			continue;
-		if (last != SIZE_MAX && i - last <= LEAST_FOLD)
-			memset(shown + last, 1, i - last);
-		last = i;
-	}
+	close_gaps(shown, n);
 }
 
 static void by_address(struct maker *k)

@@ -363,7 +363,10 @@ static void callees(const struct printer *p, const struct as_an_row *r, struct a
 	name = a->model->functions.v[a->calls.v[cost->call].function].brief;
 	if (i->text && i->text->target && cost->ncalls == 1)
 		return;
-	as_buf_adds(b, "  → ");
+	/* where a timer interrupted it, an instruction seems to call the kernel */
+	if (a->calls.v[cost->call].of_all.samples * 2 < cost->of_all.total.samples)
+		return;
+	as_buf_adds(b, b->len ? "  → " : "→ ");
 	as_fmt_quoted(b, name, strlen(name));
 	if (cost->ncalls > 1)
 		as_buf_addf(b, " and %u more", cost->ncalls - 1);
@@ -395,9 +398,13 @@ static void insn_row(struct printer *p, const struct as_an_row *r, size_t row)
 {
 	const struct as_an_insn *i = &p->t->insns.v[r->insn];
 	struct as_buf text = {0}, place = {0};
-	size_t used = p->by_address ? 0 : indent(p, r->depth), space;
+	size_t used = 1, space;
 	enum as_ink ink = ink_of(heat_of(p, r));
 
+	if (p->by_address)
+		as_buf_addc(p->out, ' ');
+	else
+		used = indent(p, r->depth);
 	used += (size_t)p->address + 2;
 	space = room(p, used);
 	as_style_ink(p->style, p->out, AS_INK_FAINT);
@@ -464,7 +471,9 @@ static void fold_row(struct printer *p, const struct as_an_row *r)
 {
 	struct as_buf b = {0};
 
-	if (!p->by_address)
+	if (p->by_address)
+		as_buf_addc(p->out, ' ');
+	else
 		indent(p, r->depth);
 	as_buf_adds(&b, "⋯ ");
 	as_fmt_count(&b, r->folded);
@@ -502,7 +511,7 @@ static void file_row(struct printer *p, const struct as_an_row *r)
 static void part_row(struct printer *p, const struct as_an_row *r)
 {
 	as_style_ink(p->style, p->out, AS_INK_FAINT);
-	as_buf_addf(p->out, "── another part of the function, at %llx ──",
+	as_buf_addf(p->out, " ── another part of the function, at %llx ──",
 		    (unsigned long long)p->t->insns.v[r->insn].svma);
 	as_style_ink(p->style, p->out, AS_INK_PLAIN);
 }
@@ -576,7 +585,7 @@ static void head(struct printer *p)
 		as_buf_addf(p->out, "%*s ", SAMPLES - 1, "samples");
 	as_buf_fill(p->out, ' ', 1 + (p->gutter.lanes ? p->gutter.lanes + 1 : 0));
 	if (p->by_address)
-		as_buf_addf(p->out, "%*s  instruction", p->address, "at");
+		as_buf_addf(p->out, " %*s  instruction", p->address, "at");
 	else
 		as_buf_addf(p->out, "%*s  source", NUMBER, "line");
 	as_style_ink(p->style, p->out, AS_INK_PLAIN);
