@@ -264,12 +264,12 @@ static void instructions_alone_stand_in_the_order_of_addresses(void **state)
 	make_sum(true, true);
 	expect_table(&(struct as_annotate_request){.show = AS_ANNOTATE_ASM, .context = 3}, 80,
 		     "  self %     total %         at  instruction\n"
-		     "                            100  xor eax, eax            main.rs:2\n"
+		     "                            100  xor eax, eax           main.rs:2\n"
 		     " 40.0 ±3.0   40.0 ±3.0  █╭▸ 104  mov ecx, dword ptr [rdi]  Iter::next "
 		     "main.rs:40\n"
-		     " 30.0 ±3.2   30.0 ±3.2  █│  108  add eax, ecx            main.rs:4\n"
-		     " 10.0 ±3.5   10.0 ±3.5  ▌╰─ 10c  jne 0x104               main.rs:3\n"
-		     "             20.0 ±2.5      110  call sub                main.rs:6\n"
+		     " 30.0 ±3.2   30.0 ±3.2  █│  108  add eax, ecx           main.rs:4\n"
+		     " 10.0 ±3.5   10.0 ±3.5  ▌╰─ 10c  jne 0x104              main.rs:3\n"
+		     "             20.0 ±2.5      110  call sub               main.rs:6\n"
 		     "                            114  ret\n");
 }
 
