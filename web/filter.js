@@ -319,7 +319,7 @@ function resolve(model, names, c, i) {
 			c.action[i] = REMOVE;
 		else if (t.kind === 'fold' && f.category[i] === CATEGORIES.indexOf(t.name ?? ''))
 			c.action[i] = REMOVE;
-		else if (t.kind === 'crate' && crateOf(names, t.f ?? -1) === names.crateKey(i, f.module[i]))
+		else if (t.kind === 'crate' && (t.f === undefined || crateOf(names, t.f) === names.crateKey(i, f.module[i])))
 			c.key[i] = names.crateKey(i, f.module[i]);
 		else if (t.kind === 'focus' || (t.kind === 'recursion' && hit))
 			c.action[i] = STATEFUL;
@@ -334,7 +334,9 @@ function crateOf(names, key) {
 		names.crateKey(key, names.model.functions.module[key]) : key;
 }
 
-export const ACTION_KEEP = KEEP, ACTION_REMOVE = REMOVE, ACTION_DROP = DROP;
+export const ACTION_KEEP = KEEP;
+export const ACTION_REMOVE = REMOVE;
+export const ACTION_DROP = DROP;
 
 /**
  * What becomes of a frame of a function whose action is STATEFUL, in a stack that so far has passed
@@ -372,7 +374,7 @@ export function changeFrame(c, model, names, plain, s) {
 			return -1;
 		} else if (t.kind === 'crate') {
 			const crate = names.crateKey(plain, model.functions.module[plain]);
-			if (crateOf(names, t.f ?? -1) === crate)
+			if (t.f === undefined || crateOf(names, t.f) === crate)
 				key = crate;
 		}
 	}

@@ -34,6 +34,11 @@
  * @property {(change: Partial<PageState>, how?: 'push' | 'replace') => void} go
  *   merges the change into the state (`more` is merged key by key, "" removes). 'push' (the
  *   default) makes a step for the back button, 'replace' does not: for sliders and typing
+ * @property {(change: Partial<PageState>) => string} href   the address go() would lead to, for links
+ * @property {() => import('./query.js').Profile} profile   of state.query, made once; with a query
+ *   that cannot be read the last one that could
+ * @property {() => Error | null} queryError   why state.query cannot be read
+ * @property {() => import('./query.js').Profile | null} baseProfile   the same of `base`
  * @property {(f: number, view?: ViewName) => void} open   go({f, view}); default: sandwich
  * @property {(t: import('./types.js').Transform) => void} transform   adds one to the query
  * @property {(text: string) => void} say    to the live region and the status line

@@ -98,7 +98,7 @@ function readTransform(text, model) {
 	if (kind === 'fold')
 		return /^[a-z]{1,20}$/.test(rest[0] ?? '') ? {kind, name: rest[0]} : null;
 	if (rest.length === 0)
-		return kind === 'recursion' ? {kind} : null;
+		return kind === 'recursion' || kind === 'crate' ? {kind} : null;
 	const f = numberIn(rest[0], model ? keyLimit(model) : 2 ** 32 - 2);
 	return f === null ? null : {kind, f};
 }

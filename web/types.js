@@ -101,7 +101,8 @@
  *   drop       samples that pass f are left out
  *   merge      f's frames are taken out, their time goes to the callers
  *   recursion  runs of f calling itself, directly or through others, are one frame
- *   crate      runs of frames of f's crate are one frame, named after the crate
+ *   crate      runs of frames of f's crate are one frame, named after the crate; without f: of
+ *              every crate
  *   fold       frames of a class are taken out; name: 'std' | 'runtime' | 'panic' | 'kernel'
  * @typedef {object} Transform
  * @property {'focus' | 'drop' | 'merge' | 'recursion' | 'crate' | 'fold'} kind

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// CPU over time as small areas: what the first screen, the strip in the filter bar and the time
+// line draw. A lane's height is one CPU (or the busiest moment, where weights are no times).
+import { cssColor } from './page.js';
+import { GROUPS, GROUP_OF } from './cells.js';
+
+/** @typedef {import('./types.js').Model} Model */
+/** @typedef {{from: number, to: number, buckets: number}} LaneRange */
+
+/**
+ * Weight per bucket, thread and group of code. `values[thread]` has `buckets` numbers per group.
+ * @typedef {object} LaneData
+ * @property {number} from
+ * @property {number} to
+ * @property {number} buckets
+ * @property {number} width   ns of a bucket
+ * @property {Map<number, Float64Array>} threads
+ * @property {Map<number, number>} weight   of a thread in the range
+ * @property {number} most   weight of a bucket that fills a lane
+ * @property {boolean[]} groups   which are there
+ */
+
+/** @type {WeakMap<Model, Uint8Array>} */
+const laneGroups = new WeakMap();
+
+/**
+ * Per stack the group of its innermost function.
+ * @param {Model} model
+ */
+export function stackGroups(model) {
+	const known = laneGroups.get(model);
+	if (known)
+		return known;
+	const groups = new Uint8Array(model.stacks.n);
+	for (let i = 0; i < groups.length; i++) {
+		const place = model.frames.chain[model.stacks.frame[i]];
+		groups[i] = GROUP_OF[model.functions.category[model.places.function[place]]] ?? GROUPS.length - 1;
+	}
+	laneGroups.set(model, groups);
+	return groups;
+}
+
+/** The first sample at or after a time. @param {Float64Array} times @param {number} time */
+export function firstAt(times, time) {
+	let low = 0, high = times.length;
+	while (low < high) {
+		const mid = (low + high) >> 1;
+		if (times[mid] < time)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/**
+ * Buckets wide enough that chance does not draw teeth: about eight samples of one busy CPU, and
+ * two pixels.
+ * @param {Model} model
+ * @param {number} from
+ * @param {number} to
+ * @param {number} pixels
+ */
+export function laneBuckets(model, from, to, pixels) {
+	const most = (to - from) / 1e9 * Math.max(1, model.meta.rate) / 8;
+	return Math.max(1, Math.floor(Math.min(pixels / 2, Math.max(most, 12))));
+}
+
+/**
+ * @param {Model} model
+ * @param {LaneRange} range
+ * @returns {LaneData}
+ */
+export function laneData(model, { from, to, buckets }) {
+	const groups = stackGroups(model), { time, thread, stack, weight } = model.samples;
+	const width = (to - from) / buckets || 1;
+	/** @type {LaneData} */
+	const data = {
+		from, to, buckets, width, threads: new Map(), weight: new Map(), most: width,
+		groups: GROUPS.map(() => false),
+	};
+	for (let i = firstAt(time, from); i < time.length && time[i] <= to; i++) {
+		let values = data.threads.get(thread[i]);
+		if (!values)
+			data.threads.set(thread[i], values = new Float64Array(buckets * GROUPS.length));
+		const b = Math.min(buckets - 1, Math.floor((time[i] - from) / width));
+		const g = stack[i] < 0 ? GROUPS.length - 1 : groups[stack[i]];
+		values[b * GROUPS.length + g] += weight[i];
+		data.groups[g] = true;
+		data.weight.set(thread[i], (data.weight.get(thread[i]) ?? 0) + weight[i]);
+	}
+	if (model.meta.unit !== 'ns')
+		data.most = laneMost(data);
+	return data;
+}
+
+/** @param {LaneData} data */
+function laneMost(data) {
+	let most = 0;
+	for (const values of data.threads.values())
+		for (let b = 0; b < data.buckets; b++)
+			most = Math.max(most, laneSum(values, b));
+	return most || 1;
+}
+
+/** @param {Float64Array} values @param {number} bucket */
+export function laneSum(values, bucket) {
+	let sum = 0;
+	for (let g = 0; g < GROUPS.length; g++)
+		sum += values[bucket * GROUPS.length + g];
+	return sum;
+}
+
+/**
+ * All threads in one lane.
+ * @param {LaneData} data
+ * @returns {Float64Array}
+ */
+export function laneTotal(data) {
+	const all = new Float64Array(data.buckets * GROUPS.length);
+	for (const values of data.threads.values())
+		for (let i = 0; i < all.length; i++)
+			all[i] += values[i];
+	return all;
+}
+
+/**
+ * Samples lost per bucket. A tick counts what happened since the tick before it on its CPU, so a
+ * loss is spread over that time.
+ * @param {Model} model
+ * @param {LaneRange} range
+ */
+export function laneLost(model, { from, to, buckets }) {
+	const lost = new Float64Array(buckets), width = (to - from) / buckets || 1;
+	const ticks = model.ticks;
+	/** @type {Map<number, number>} */
+	const before = new Map();
+	for (let i = 0; i < ticks.n; i++) {
+		const end = ticks.time[i], begin = Math.min(before.get(ticks.cpu[i]) ?? 0, end);
+		before.set(ticks.cpu[i], end);
+		if (!ticks.lost[i] || end < from || begin > to)
+			continue;
+		const first = Math.max(0, Math.floor((begin - from) / width));
+		const last = Math.min(buckets - 1, Math.max(first, Math.ceil((end - from) / width) - 1));
+		const all = Math.max(1, Math.ceil((end - begin) / width));
+		for (let b = first; b <= last; b++)
+			lost[b] += ticks.lost[i] / all;
+	}
+	return lost;
+}
+
+/** A canvas at the screen's resolution. @param {HTMLCanvasElement} canvas @param {number} w @param {number} h */
+export function sizedCanvas(canvas, w, h) {
+	const scale = Math.min(3, window.devicePixelRatio || 1);
+	const [pw, ph] = [Math.max(1, Math.round(w * scale)), Math.max(1, Math.round(h * scale))];
+	if (canvas.width !== pw || canvas.height !== ph) {
+		canvas.width = pw;
+		canvas.height = ph;
+	}
+	const ctx = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
+	ctx.setTransform(scale, 0, 0, scale, 0, 0);
+	ctx.clearRect(0, 0, w, h);
+	return ctx;
+}
+
+/** Colours of the groups in the theme that is on. @returns {string[]} */
+export function groupColors() {
+	return GROUPS.map(g => cssColor(`--cat-${g.id}`));
+}
+
+/**
+ * @typedef {object} LaneBox
+ * @property {number} x
+ * @property {number} y
+ * @property {number} w
+ * @property {number} h
+ */
+
+/**
+ * Stacked areas, groups in their order from the bottom.
+ * @param {CanvasRenderingContext2D} ctx
+ * @param {LaneBox} box
+ * @param {Float64Array} values
+ * @param {{buckets: number, most: number, colors: string[]}} how
+ */
+export function drawLane(ctx, box, values, { buckets, most, colors }) {
+	const step = box.w / buckets;
+	for (let g = GROUPS.length - 1; g >= 0; g--) {
+		ctx.beginPath();
+		let any = false;
+		for (let b = 0; b < buckets; b++) {
+			let height = 0;
+			for (let k = 0; k <= g; k++)
+				height += values[b * GROUPS.length + k];
+			if (!values[b * GROUPS.length + g])
+				continue;
+			const h = Math.min(box.h, Math.max(1, height / most * box.h));
+			ctx.rect(box.x + b * step, box.y + box.h - h, Math.max(step, 0.5), h);
+			any = true;
+		}
+		ctx.fillStyle = colors[g];
+		if (any)
+			ctx.fill();
+	}
+}
+
+/**
+ * Where samples were lost: hatched over the whole height, denser the more were lost.
+ * @param {CanvasRenderingContext2D} ctx
+ * @param {LaneBox} box
+ * @param {Float64Array} lost
+ */
+export function drawLost(ctx, box, lost) {
+	const step = box.w / lost.length;
+	ctx.save();
+	ctx.strokeStyle = cssColor('--lost');
+	ctx.lineWidth = 1;
+	for (let b = 0; b < lost.length; b++) {
+		if (!lost[b])
+			continue;
+		const x = box.x + b * step, w = Math.max(2, step);
+		ctx.save();
+		ctx.beginPath();
+		ctx.rect(x, box.y, w, box.h);
+		ctx.clip();
+		ctx.globalAlpha = 0.14;
+		ctx.fillStyle = ctx.strokeStyle;
+		ctx.fillRect(x, box.y, w, box.h);
+		ctx.globalAlpha = 0.8;
+		ctx.beginPath();
+		for (let at = -box.h; at < w; at += 5) {
+			const from = x - (x + at) % 5 + at;
+			ctx.moveTo(from, box.y + box.h);
+			ctx.lineTo(from + box.h, box.y);
+		}
+		ctx.stroke();
+		ctx.restore();
+	}
+	ctx.restore();
+}
+
+/**
+ * Times for an axis: round steps of at least `least` pixels.
+ * @param {number} from
+ * @param {number} to
+ * @param {number} pixels
+ * @param {number} [least]
+ * @returns {number[]}
+ */
+export function axisTimes(from, to, pixels, least = 90) {
+	const span = to - from;
+	if (!(span > 0) || pixels < 10)
+		return [];
+	const rough = span * least / pixels, power = 10 ** Math.floor(Math.log10(rough));
+	const step = [1, 2, 5, 10].map(k => k * power).find(s => s >= rough) ?? rough;
+	const times = [];
+	for (let t = Math.ceil(from / step) * step; t <= to; t += step)
+		times.push(t);
+	return times;
+}
+
+/**
+ * "0.4 s" with as many decimals as neighbours need to differ.
+ * @param {number} time
+ * @param {number} span  of the axis
+ */
+export function axisLabel(time, span) {
+	const [unit, of] = span >= 2e9 ? ['s', 1e9] : span >= 2e6 ? ['ms', 1e6] : ['µs', 1e3];
+	if (span >= 600e9)
+		return `${Math.floor(time / 60e9)}:${String(Math.floor(time / 1e9) % 60).padStart(2, '0')} min`;
+	const digits = Math.max(0, Math.ceil(-Math.log10(span / Number(of) / 8)));
+	return `${(time / Number(of)).toFixed(Math.min(digits, 3))} ${unit}`;
+}
+
+/**
+ * An axis of labels and ticks.
+ * @param {CanvasRenderingContext2D} ctx
+ * @param {LaneBox} box
+ * @param {number} from
+ * @param {number} to
+ */
+export function drawAxis(ctx, box, from, to) {
+	ctx.font = '11px system-ui, sans-serif';
+	ctx.fillStyle = cssColor('--faint');
+	ctx.strokeStyle = cssColor('--line');
+	ctx.textBaseline = 'middle';
+	for (const t of axisTimes(from, to, box.w)) {
+		const x = box.x + (t - from) / (to - from) * box.w;
+		ctx.beginPath();
+		ctx.moveTo(Math.round(x) + 0.5, box.y);
+		ctx.lineTo(Math.round(x) + 0.5, box.y + box.h);
+		ctx.stroke();
+		const label = axisLabel(t, to - from);
+		if (x + ctx.measureText(label).width + 6 <= box.x + box.w)
+			ctx.fillText(label, x + 4, box.y + box.h / 2);
+	}
+}
