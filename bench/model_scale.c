@@ -4,6 +4,7 @@
  * stacks (30,000 distinct, 20 to 50 frames deep, 5,000 functions, inline chains of 1 to 4).
  *
  *	build/bench/model-scale [SAMPLES …]
+ *	build/bench/model-scale --write FILE SAMPLES STACKS	only the session, for bench/view
  *
  * One line per size: bytes of the file per sample, CPU time of loading, of a function profile,
  * of a call tree and of an inverted tree, and the largest resident set. Each size runs in a
@@ -19,10 +20,11 @@
 #include "base/sys.h"
 #include "model/model.h"
 
-#define FUNCTIONS 5000u
-#define FRAMES    40000u
-#define STACKS    30000u
-#define THREADS   8u
+#define FUNCTIONS  5000u
+#define FRAMES     40000u
+#define STACKS     30000u
+#define STACKS_MAX 200000u
+#define THREADS    8u
 
 static uint64_t state = 88172645463325252ull;
 
@@ -92,12 +94,12 @@ static void write_names(struct as_session_writer *w)
 
 /* Each new stack shares a beginning with an older one: about 6 new nodes a stack, as recordings of
  * rustc have. */
-static void write_stacks(struct as_session_writer *w, uint32_t *leaf)
+static void write_stacks(struct as_session_writer *w, uint32_t *leaf, uint32_t stacks)
 {
-	static uint32_t path[STACKS][51], depth[STACKS];
+	static uint32_t path[STACKS_MAX][51], depth[STACKS_MAX];
 	uint32_t next = 0;
 
-	for (unsigned i = 0; i < STACKS; i++) {
+	for (unsigned i = 0; i < stacks; i++) {
 		unsigned from = i ? skewed(i) : 0, shared = 0;
 
 		depth[i] = i ? depth[from] + below(7) - 3 : 35;
@@ -116,9 +118,9 @@ static void write_stacks(struct as_session_writer *w, uint32_t *leaf)
 	}
 }
 
-static void write_session(const char *path, uint64_t samples)
+static void write_session(const char *path, uint64_t samples, uint32_t stacks)
 {
-	static uint32_t leaf[STACKS];
+	static uint32_t leaf[STACKS_MAX];
 	struct as_session_writer *w;
 	struct as_error err;
 	uint64_t t = 1000000000;
@@ -132,7 +134,7 @@ static void write_session(const char *path, uint64_t samples)
 	for (unsigned i = 0; i < THREADS; i++)
 		as_write_thread(w, &(struct as_rec_thread){.id = i, .tid = i + 1});
 	write_code(w);
-	write_stacks(w, leaf);
+	write_stacks(w, leaf, stacks);
 	for (uint64_t i = 0; i < samples; i++) {
 		uint32_t thread = (uint32_t)(i % THREADS);
 
@@ -140,7 +142,7 @@ static void write_session(const char *path, uint64_t samples)
 		as_write_sample(w, &(struct as_rec_sample){.time_rel = t - below(2000000),
 							   .thread = thread,
 							   .cpu = thread,
-							   .stack = 1 + leaf[skewed(STACKS)],
+							   .stack = 1 + leaf[skewed(stacks)],
 							   .weight = 1003009});
 	}
 	write_names(w);
@@ -200,7 +202,7 @@ static void run(uint64_t samples)
 	if (fd < 0)
 		exit(1);
 	close(fd);
-	write_session(path, samples);
+	write_session(path, samples, STACKS);
 	fflush(stdout);
 	pid = fork();
 	if (pid == 0) {
@@ -214,6 +216,14 @@ static void run(uint64_t samples)
 
 int main(int argc, char **argv)
 {
+	uint64_t samples, stacks;
+
+	if (argc == 5 && strcmp(argv[1], "--write") == 0 && as_parse_u64(argv[3], &samples) &&
+	    as_parse_u64(argv[4], &stacks) && stacks && stacks <= STACKS_MAX) {
+		write_session(argv[2], samples, (uint32_t)stacks);
+		return 0;
+	}
+
 	static const uint64_t sizes[] = {10000, 100000, 1000000, 10000000};
 
 	printf("%10s %8s %10s %10s %10s %10s %9s %7s %8s\n", "samples", "B/sample", "load ms",
