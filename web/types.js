@@ -78,7 +78,7 @@
  */
 /** @typedef {{function: string, key: number, source: number, line: number, column: number, inlined: boolean}} ListingPlace */
 /** @typedef {{addr: number, len: number, kind: number, text: string, target: number, place: number, nplaces: number, part: boolean}} Insn */
-/** @typedef {{path: string, found: string, why: string, first: number, total: number, lines: string[]}} SourceFile */
+/** @typedef {{path: string, found: string, why: string, first: number, total: number, lines: (string | null)[]}} SourceFile  null: a line that is left out */
 
 /**
  * What is looked at. All filters hold at once.

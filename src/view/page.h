@@ -10,7 +10,8 @@
  *
  * Everything from a session is data: it stands in base64 of gzip of JSON, never in the markup,
  * but for the program's name in <title>, which is escaped. Cost: linear in samples and stacks
- * (about 0.6 s for 1 M samples on 100 k stacks), memory of about 3 times the HTML over the model.
+ * (0.8 s of CPU for 1 M samples on 100 k stacks, a page of 11 MiB), and the listings'; memory of
+ * 3 times the HTML, less than as_profile_make takes.
  * Thread rule: one page at a time per model (listings).
  */
 #ifndef AS_VIEW_PAGE_H
@@ -22,10 +23,6 @@
 #include "base/err.h"
 #include "model/model.h"
 #include "view/listing.h"
-
-/* Absent until listing.c is built. */
-extern __typeof__(as_listing_make) as_listing_make __attribute__((weak));
-extern __typeof__(as_listing_free) as_listing_free __attribute__((weak));
 
 struct as_page_request {
 	const struct as_model *model;
@@ -51,7 +48,8 @@ int as_page_container(const struct as_page_request *q, struct as_buf *out,
 void as_page_pack(const void *p, size_t n, struct as_buf *out);
 /* The page's content security policy, for a header. */
 void as_page_policy(bool served, struct as_buf *out);
-/* One listing as a JSON object with its `sources` inlined. */
-void as_page_listing(const struct as_listing *l, struct as_buf *out);
+/* One listing as a JSON object with its `sources` inlined; of very large functions only what stands
+ * near sampled instructions. */
+void as_page_listing(const struct as_model *m, const struct as_listing *l, struct as_buf *out);
 
 #endif

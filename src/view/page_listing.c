@@ -5,11 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sys.h"
+
 enum {
-	HOT = 50,              /* by self, and as many by total */
-	BUDGET_BYTES = 2 << 20 /* of JSON, which packs to about an eighth */
+	HOT = 50,               /* by self, and as many by total */
+	BUDGET_BYTES = 4 << 20, /* of JSON, which packs to about a tenth */
+	PAGE_INSNS = 1500,      /* of a function */
+	SERVED_INSNS = 20000
 };
 static const double WORTH = 0.001;
+/* Looking functions up in the files of this machine is given up after this; what the recording
+ * embedded goes on. Large modules take tenths of a second each. */
+static const uint64_t LOOKING_NS = 3000000000;
 
 struct source {
 	char *path; /* owned */
@@ -37,8 +44,12 @@ static void add_source(struct as_json *j, const struct as_listing_file *f)
 	as_json_u64(j, "first", f->first);
 	as_json_u64(j, "total", f->total);
 	as_json_arr(j, "lines");
-	as_vec_foreach (line, &f->lines)
-		as_json_str(j, NULL, or_empty(*line));
+	as_vec_foreach (line, &f->lines) {
+		if (*line == as_listing_left_out)
+			as_json_null(j, NULL);
+		else
+			as_json_str(j, NULL, or_empty(*line));
+	}
 	as_json_end(j);
 	as_json_end(j);
 }
@@ -64,63 +75,133 @@ static uint32_t source_index(struct sources *s, const struct as_listing_file *f)
 	return (uint32_t)s->v.n - 1;
 }
 
-static void add_places(struct as_json *j, const struct as_listing *l, const uint32_t *index)
-{
-	as_json_arr(j, "places");
-	as_vec_foreach (p, &l->places) {
-		int64_t source = -1;
+/* What is written of a listing, besides its sources. */
+struct text {
+	const struct as_listing *l;
+	const uint32_t *index; /* of each of its files among the sources */
+	struct as_buf places, key;
+	struct as_json j;          /* of places */
+	struct as_intern chains;   /* content of a chain -> number */
+	AS_VEC(uint32_t) chain_at; /* number -> index of its first place */
+	uint32_t nplaces;
+};
 
-		for (size_t i = 0; p->file && source < 0 && i < l->files.n; i++)
-			if (l->files.v[i].path && strcmp(l->files.v[i].path, p->file) == 0)
-				source = index[i];
-		as_json_obj(j, NULL);
-		as_json_str(j, "function", or_empty(p->function));
-		as_json_i64(j, "key", p->key == AS_NONE ? -1 : (int64_t)p->key);
-		as_json_i64(j, "source", source);
-		as_json_u64(j, "line", p->line);
-		as_json_u64(j, "column", p->column);
-		as_json_bool(j, "inlined", p->inlined);
-		as_json_end(j);
-	}
-	as_json_end(j);
+static void add_place(struct text *t, const struct as_listing_place *p)
+{
+	const struct as_listing *l = t->l;
+	int64_t source = -1;
+
+	for (size_t i = 0; p->file && source < 0 && i < l->files.n; i++)
+		if (l->files.v[i].path && strcmp(l->files.v[i].path, p->file) == 0)
+			source = t->index[i];
+	as_json_obj(&t->j, NULL);
+	as_json_str(&t->j, "function", or_empty(p->function));
+	as_json_i64(&t->j, "key", p->key == AS_NONE ? -1 : (int64_t)p->key);
+	as_json_i64(&t->j, "source", source);
+	as_json_u64(&t->j, "line", p->line);
+	as_json_u64(&t->j, "column", p->column);
+	as_json_bool(&t->j, "inlined", p->inlined);
+	as_json_end(&t->j);
+	t->nplaces++;
 }
 
-static void add_insns(struct as_json *j, const struct as_listing *l)
+/* Index of the instruction's chain among the places written; equal ones are written once. */
+static uint32_t chain_index(struct text *t, const struct as_listing_insn *x)
 {
+	const struct as_listing_place *p = t->l->places.v + x->place;
+
+	if (!x->nplaces)
+		return 0;
+	as_buf_reset(&t->key);
+	for (uint32_t i = 0; i < x->nplaces; i++) {
+		as_buf_adds(&t->key, or_empty(p[i].function));
+		as_buf_addc(&t->key, '\0');
+		as_buf_adds(&t->key, or_empty(p[i].file));
+		as_buf_addc(&t->key, '\0');
+		as_buf_le32(&t->key, p[i].key);
+		as_buf_le32(&t->key, p[i].line);
+		as_buf_le32(&t->key, p[i].column << 1 | p[i].inlined);
+	}
+
+	uint32_t id = as_intern(&t->chains, t->key.p, t->key.len);
+
+	if (id == t->chain_at.n) {
+		as_vec_push(&t->chain_at, t->nplaces);
+		for (uint32_t i = 0; i < x->nplaces; i++)
+			add_place(t, &p[i]);
+	}
+	return t->chain_at.v[id];
+}
+
+static void add_insns(struct text *t, struct as_json *j, const uint8_t *keep)
+{
+	const struct as_listing *l = t->l;
+
 	as_json_arr(j, "insns");
-	as_vec_foreach (x, &l->insns) {
+	for (size_t i = 0; i < l->insns.n; i++) {
+		const struct as_listing_insn *x = &l->insns.v[i];
+
+		if (!keep[i])
+			continue;
 		as_json_obj(j, NULL);
 		as_json_u64(j, "addr", as_page_addr(x->svma));
 		as_json_u64(j, "len", x->len);
 		as_json_u64(j, "kind", x->kind);
 		as_json_str(j, "text", or_empty(x->text));
 		as_json_u64(j, "target", as_page_addr(x->target));
-		as_json_u64(j, "place", x->place);
+		as_json_u64(j, "place", chain_index(t, x));
 		as_json_u64(j, "nplaces", x->nplaces);
-		as_json_bool(j, "part", x->starts_part);
+		as_json_bool(j, "part", x->starts_part || (i && !keep[i - 1]));
 		as_json_end(j);
 	}
 	as_json_end(j);
 }
 
-/* The members of a Listing; index: of each of its files among the sources. */
-static void add_members(struct as_json *j, const struct as_listing *l, const uint32_t *index)
+static void add_notes(struct as_json *j, const struct as_listing *l, size_t kept)
 {
-	as_json_u64(j, "function", l->function);
-	as_json_i64(j, "module", l->module == AS_NONE ? -1 : (int64_t)l->module);
 	as_json_arr(j, "notes");
 	as_vec_foreach (note, &l->notes)
 		as_json_str(j, NULL, or_empty(*note));
+	if (kept < l->insns.n) {
+		struct as_buf b = {0};
+
+		as_fmt_count(&b, l->insns.n - kept);
+		as_buf_adds(&b, " of ");
+		as_fmt_count(&b, l->insns.n);
+		as_buf_adds(&b, " instructions are left out: nothing was sampled near them");
+		as_json_str(j, NULL, b.p);
+		as_buf_clear(&b);
+	}
 	as_json_end(j);
+}
+
+/* The members of a Listing, with at most max instructions. */
+static void add_members(struct as_json *j, const struct as_model *m, const struct as_listing *l,
+			const uint32_t *index, size_t max)
+{
+	AS_CLEANUP(as_free_autop) uint8_t *keep = as_xcalloc(l->insns.n + 1, 1);
+	struct text t = {.l = l, .index = index};
+	size_t kept = as_page_pick(m, l, max, keep);
+
+	t.j.out = &t.places;
+	as_json_arr(&t.j, NULL);
+	as_json_u64(j, "function", l->function);
+	as_json_i64(j, "module", l->module == AS_NONE ? -1 : (int64_t)l->module);
+	add_notes(j, l, kept);
 	as_json_arr(j, "files");
 	for (size_t i = 0; i < l->files.n; i++)
 		as_json_u64(j, NULL, index[i]);
 	as_json_end(j);
-	add_places(j, l, index);
-	add_insns(j, l);
+	add_insns(&t, j, keep);
+	as_json_end(&t.j);
+	as_json_raw(j, "places", t.places.p, t.places.len);
+	as_buf_clear(&t.places);
+	as_buf_clear(&t.key);
+	as_intern_clear(&t.chains);
+	as_vec_clear(&t.chain_at);
 }
 
-void as_page_listing(const struct as_listing *l, struct as_buf *out)
+void as_page_listing(const struct as_model *m, const struct as_listing *l, struct as_buf *out)
 {
 	AS_CLEANUP(as_free_autop) uint32_t *index = as_xcalloc(l->files.n + 1, sizeof *index);
 	struct as_json j = {.out = out};
@@ -128,7 +209,7 @@ void as_page_listing(const struct as_listing *l, struct as_buf *out)
 	for (uint32_t i = 0; i < l->files.n; i++)
 		index[i] = i;
 	as_json_obj(&j, NULL);
-	add_members(&j, l, index);
+	add_members(&j, m, l, index, SERVED_INSNS);
 	as_json_arr(&j, "sources");
 	as_vec_foreach (f, &l->files)
 		add_source(&j, f);
@@ -153,6 +234,7 @@ struct hot {
 	struct sources sources;
 	uint8_t *done; /* per function */
 	size_t before; /* bytes of the header without listings */
+	uint64_t start_ns;
 };
 
 static void add_function(struct hot *h, uint32_t function)
@@ -175,7 +257,7 @@ static void add_function(struct hot *h, uint32_t function)
 		for (size_t i = 0; i < l->files.n; i++)
 			index[i] = source_index(&h->sources, &l->files.v[i]);
 		as_json_obj(&h->p->j, NULL);
-		add_members(&h->p->j, l, index);
+		add_members(&h->p->j, h->p->m, l, index, PAGE_INSNS);
 		as_json_end(&h->p->j);
 	}
 	as_listing_free(l);

@@ -24,6 +24,11 @@ void as_page_meta(struct as_page *p, const struct as_profile *flat,
 /* page_listing.c: "listings" and "sources" of the hottest functions, within a budget. */
 void as_page_listings(struct as_page *p, const struct as_profile *flat);
 
+/* page_pick.c: sets keep[i] for the instructions to show, all when there are at most max, else those
+ * nearest to sampled ones; returns how many. */
+size_t as_page_pick(const struct as_model *m, const struct as_listing *l, size_t max,
+		    uint8_t *keep);
+
 /* Numbers of JavaScript are exact below 2^53. Addresses beyond are the kernel's, whose upper 16 bits
  * are all ones: they are left out. */
 #define AS_PAGE_ADDR_MAX (1ull << 53)

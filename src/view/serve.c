@@ -89,9 +89,9 @@ static enum MHD_Result send_listing(const struct as_server *s, struct MHD_Connec
 				       .function = (uint32_t)function,
 				       .cache_dir = s->q.cache_dir};
 
-	if (!as_listing_make || as_listing_make(&q, &l, &why) < 0)
+	if (as_listing_make(&q, &l, &why) < 0)
 		return send_text(s, c, MHD_HTTP_INTERNAL_SERVER_ERROR, "no listing\n");
-	as_page_listing(l, &out);
+	as_page_listing(s->q.model, l, &out);
 	as_listing_free(l);
 
 	size_t n = out.len;
