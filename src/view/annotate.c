@@ -26,6 +26,16 @@ void as_annotate_text(const struct as_annotate_view *v, const struct as_style *s
 	as_an_tree_clear(&t);
 }
 
+static int by_self(const void *pa, const void *pb)
+{
+	const struct as_function_match *a = *(const struct as_function_match *const *)pa;
+	const struct as_function_match *b = *(const struct as_function_match *const *)pb;
+
+	if (a->self.value != b->self.value)
+		return a->self.value < b->self.value ? 1 : -1;
+	return a->function < b->function ? -1 : a->function > b->function;
+}
+
 /* A part of many names, none of which stands out, is no name. */
 static int check_choice(const struct as_model *m, const struct as_function_matches *f,
 			const char *name, struct as_error *err)
@@ -41,16 +51,23 @@ static int check_choice(const struct as_model *m, const struct as_function_match
 	}
 	if (best->fit != AS_FIT_PART || n <= MANY_FITS || best->self.value >= self / 2)
 		return AS_OK;
-	for (size_t i = 0; i < LISTED && i < f->v.n; i++) {
-		const char *brief = m->functions.v[f->v.v[i].function].brief;
 
-		as_buf_adds(&b, "\n");
+	const struct as_function_match **order = as_xreallocarray(NULL, f->v.n, sizeof *order);
+
+	for (size_t i = 0; i < f->v.n; i++)
+		order[i] = &f->v.v[i];
+	qsort(order, f->v.n, sizeof *order, by_self);
+	for (size_t i = 0; i < LISTED && i < f->v.n; i++) {
+		const char *brief = m->functions.v[order[i]->function].brief;
+
+		as_buf_addf(&b, "\nself %4.1f %%, total %5.1f %%   ",
+			    order[i]->self.value * 100, order[i]->total.value * 100);
 		as_fmt_quoted(&b, brief, strnlen(brief, 90));
-		as_buf_addf(&b, "   self %.1f %%, total %.1f %%", f->v.v[i].self.value * 100,
-			    f->v.v[i].total.value * 100);
 	}
+	free(order);
 	as_fail(err, AS_E_USAGE, 0,
-		"'%s' fits %zu functions with samples; the first of them:%s", name, n, b.p);
+		"'%s' fits %zu functions with samples; those with most self time:%s", name, n,
+		b.p);
 	as_buf_clear(&b);
 	return AS_E_USAGE;
 }

@@ -5,6 +5,7 @@
 
 #include "base/sys.h"
 #include "view/annotate_priv.h"
+#include "view/next.h"
 #include "view/report.h"
 #include "view/trust.h"
 
@@ -86,14 +87,14 @@ static void figures_line(const struct as_an_tree *t, const struct as_style *styl
 	} else {
 		add_figure(&b, "self ", &c->self);
 		if (c->code.samples != c->self.samples)
-			add_figure(&b, "with what is inlined here ", &c->code);
+			add_figure(&b, "with inlined code ", &c->code);
 		if (c->total.samples != c->code.samples)
 			add_figure(&b, "total ", &c->total);
+		as_buf_adds(&b, " (");
+		as_fmt_count(&b, c->total.samples);
 		as_buf_adds(&b, " of ");
 		as_fmt_count(&b, a->samples);
-		as_buf_adds(&b, " samples; ");
-		as_fmt_count(&b, c->code.samples);
-		as_buf_adds(&b, c->code.samples == 1 ? " is in its code" : " are in its code");
+		as_buf_adds(&b, " samples)");
 	}
 	as_block_words(out, style, 0, b.p);
 	as_buf_clear(&b);
@@ -159,7 +160,7 @@ static void others_line(const struct as_an_tree *t, const struct as_style *style
 		const struct as_function_match *m = &f->v.v[i];
 		const struct as_m_function *g = &a->model->functions.v[m->function];
 
-		if (m->function == a->function || !m->total.samples)
+		if (m->function == a->function || !m->total.samples || m->fit != f->v.v[0].fit)
 			continue;
 		if (n++ >= OTHERS_MAX)
 			continue;
@@ -202,8 +203,9 @@ static void lines_line(const struct as_an_tree *t, const struct as_style *style,
 	struct as_row first = {0}, second = {0};
 	struct as_buf b = {0};
 	double more;
+	uint64_t code = a->of_all.code.samples;
 
-	if (!a->lines_tied)
+	if (!a->lines_tied && (code >= FEW || code * 5 < a->of_all.total.samples))
 		return;
 	as_vec_foreach (p, &a->places) {
 		if (p->parent != AS_NONE)
@@ -216,11 +218,15 @@ static void lines_line(const struct as_an_tree *t, const struct as_style *style,
 		}
 	}
 	as_fmt_count(&b, a->of_all.code.samples);
-	as_buf_adds(&b, a->of_all.code.samples == 1 ? " sample: " : " samples: ");
-	as_buf_adds(&b, a->of_all.code.samples < FEW
+	as_buf_adds(&b, a->of_all.code.samples == 1 ? " sample" : " samples");
+	as_buf_adds(&b, " in this code: ");
+	as_buf_adds(&b, !a->lines_tied ? "its instructions cannot be told apart"
+			: a->of_all.code.samples < FEW
 				? "lines cannot be told apart"
 				: "the two hottest lines cannot be ranked");
-	more = as_report_more_seconds(&first, &second, (double)a->model->summary.wall_ns / 1e9);
+	more = a->lines_tied ? as_report_more_seconds(&first, &second,
+						      (double)a->model->summary.wall_ns / 1e9)
+			     : 0;
 	if (more > 0 && more <= 600)
 		as_buf_addf(&b, "; %.0f %s more recording would tell",
 			    ceil(more < 90 ? more : more / 60), more < 90 ? "s" : "min");
@@ -310,24 +316,16 @@ static void add_name(const struct as_an_tree *t, uint32_t function, struct as_bu
 	}
 }
 
-static void step(struct as_buf *out, const struct as_style *style, const char *command,
-		 const char *why, bool first)
+static void add_step(struct as_next_steps *s, const struct as_an_tree *t, const char *command,
+		     uint32_t function, const char *why)
 {
-	size_t w = as_text_width(command, strlen(command));
+	struct as_buf b = {0};
 
-	if (first)
-		as_block_label(out, style, "next");
-	else
-		as_buf_fill(out, ' ', LABEL);
-	as_buf_adds(out, command);
-	if (LABEL + w + 3 + as_text_width(why, strlen(why)) <= (size_t)style->width) {
-		as_buf_fill(out, ' ', w < 44 && style->width >= 100 ? 47 - w : 3);
-	} else {
-		as_buf_addc(out, '\n');
-		as_buf_fill(out, ' ', LABEL + 4);
-	}
-	as_buf_adds(out, why);
-	as_buf_addc(out, '\n');
+	as_buf_adds(&b, command);
+	add_name(t, function, &b);
+	as_vec_push(s, (struct as_next_step){.command = as_arena_strdup(&s->arena, b.p),
+					     .why = as_arena_strdup(&s->arena, why)});
+	as_buf_clear(&b);
 }
 
 /* The heaviest function called from here that has a name to ask for; AS_NONE: none is worth it. */
@@ -353,36 +351,25 @@ static void next_steps(const struct as_an_tree *t, const struct as_an_rows *rows
 		       const struct as_style *style, struct as_buf *out)
 {
 	const struct as_annotation *a = t->v->a;
-	struct as_buf command = {0}, why = {0};
+	struct as_next_steps steps = {0};
+	struct as_buf why = {0};
 	double most = 0;
 	uint32_t callee = heavy_callee(a, &most);
-	bool first = true;
 
 	if (!as_style_plain(a->model->functions.v[a->function].brief))
 		return;
 	if (callee != AS_NONE) {
-		as_buf_adds(&command, "assay annotate ");
-		add_name(t, callee, &command);
 		as_buf_addf(&why, "called from here: %.1f %%", most * 100);
-		step(out, style, command.p, why.p, first);
-		first = false;
+		add_step(&steps, t, "assay annotate ", callee, why.p);
 	}
-	as_buf_reset(&command);
-	as_buf_adds(&command, "assay report --callers ");
-	add_name(t, a->function, &command);
-	step(out, style, command.p, "who calls it", first);
-	if (t->v->q->show != AS_ANNOTATE_ASM && t->insns.n) {
-		as_buf_reset(&command);
-		as_buf_adds(&command, "assay annotate --asm-only ");
-		add_name(t, a->function, &command);
-		step(out, style, command.p, "its code in the order of addresses", false);
-	} else if (rows->anything_folded && !t->v->q->full) {
-		as_buf_reset(&command);
-		as_buf_adds(&command, "assay annotate --full ");
-		add_name(t, a->function, &command);
-		step(out, style, command.p, "nothing folded", false);
-	}
-	as_buf_clear(&command);
+	add_step(&steps, t, "assay report --callers ", a->function, "who calls it");
+	if (t->v->q->show != AS_ANNOTATE_ASM && t->insns.n)
+		add_step(&steps, t, "assay annotate --asm-only ", a->function,
+			 "its code by address");
+	else if (rows->anything_folded && !t->v->q->full)
+		add_step(&steps, t, "assay annotate --full ", a->function, "nothing folded");
+	as_next_print(&steps, style, out);
+	as_next_clear(&steps);
 	as_buf_clear(&why);
 }
 

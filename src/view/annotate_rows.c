@@ -5,7 +5,7 @@
 
 #include "view/annotate_priv.h"
 
-enum { CONTEXT = 3, LEAST_FOLD = 3, DEPTH_MAX = 12, LINES_MAX = 1000000 };
+enum { CONTEXT = 3, LEAST_FOLD = 3, DEPTH_MAX = 12, LINES_MAX = 1000000, INSNS_MAX = 8 };
 
 /* Of the function's samples: what is less stands in a fold; inlined places need more, because each
  * takes a row of its own besides its line's. */
@@ -44,21 +44,46 @@ static void put_fold(struct maker *k, uint32_t n, double share, const struct as_
 
 /* ---- below a place ---- */
 
-static uint32_t cold_insns(const struct as_an_tree *t, uint32_t place)
+static int hottest_first(const void *pa, const void *pb)
 {
-	uint32_t n = 0;
+	double a = *(const double *)pa, b = *(const double *)pb;
 
-	for (uint32_t i = t->places.v[place].first_insn; i != AS_NONE; i = t->insns.v[i].next)
-		n += as_an_insn_share(t, i) < WORTH_LINE;
-	return n;
+	return a < b ? 1 : a > b ? -1 : 0;
+}
+
+/*
+ * The least share that an instruction of a place needs to be shown. An unrolled loop has hundreds of
+ * instructions with a sample or two each: the hottest stand for them.
+ */
+static double least_share(const struct maker *k, uint32_t place)
+{
+	const struct as_an_tree *t = k->t;
+	double *shares, least = WORTH_LINE;
+	uint32_t n = 0, warm = 0, all = t->places.v[place].n_insns;
+
+	if (k->full || !all)
+		return 0;
+	shares = as_xreallocarray(NULL, all, sizeof *shares);
+	for (uint32_t i = t->places.v[place].first_insn; i != AS_NONE; i = t->insns.v[i].next) {
+		shares[n] = as_an_insn_share(t, i);
+		warm += shares[n++] >= WORTH_LINE;
+	}
+	if (n < warm + LEAST_FOLD && n <= INSNS_MAX) {
+		least = 0; /* a fold would take as many rows */
+	} else if (warm > INSNS_MAX) {
+		qsort(shares, n, sizeof *shares, hottest_first);
+		least = shares[INSNS_MAX - 1];
+	}
+	free(shares);
+	return least;
 }
 
 static void put_insns(struct maker *k, uint32_t place, uint32_t depth)
 {
 	const struct as_an_tree *t = k->t;
 	struct as_an_row r = row_of(AS_AN_INSN);
-	uint32_t folded = 0, cold = cold_insns(t, place);
-	double share = 0;
+	uint32_t folded = 0, shown = 0;
+	double share = 0, least = least_share(k, place);
 
 	r.place = place;
 	r.depth = depth;
@@ -66,8 +91,9 @@ static void put_insns(struct maker *k, uint32_t place, uint32_t depth)
 		double s = as_an_insn_share(t, i);
 
 		r.insn = i;
-		if (k->full || s >= WORTH_LINE || cold < LEAST_FOLD) {
+		if (k->full || (s >= least && shown < INSNS_MAX + LEAST_FOLD)) {
 			put(k, r);
+			shown++;
 		} else {
 			folded++;
 			share += s;
@@ -76,7 +102,7 @@ static void put_insns(struct maker *k, uint32_t place, uint32_t depth)
 	r.insn = AS_NONE;
 	r.insns = true;
 	/* a place without any instruction worth a row has said so with its own figure */
-	if (folded && k->out->v.v[k->out->v.n - 1].kind == AS_AN_INSN)
+	if (shown)
 		put_fold(k, folded, share, &r);
 }
 
@@ -85,7 +111,8 @@ static bool calls_something(const struct as_an_tree *t, uint32_t place)
 	for (uint32_t i = t->places.v[place].first_insn; i != AS_NONE; i = t->insns.v[i].next) {
 		uint32_t c = t->insns.v[i].cost;
 
-		if (c != AS_NONE && t->v->a->insns.v[c].ncalls)
+		if (c != AS_NONE && t->v->a->insns.v[c].ncalls &&
+		    as_an_insn_share(t, i) >= WORTH_INLINE)
 			return true;
 	}
 	return false;
@@ -312,6 +339,7 @@ static struct stretch stretch_at(const struct maker *k, uint32_t first)
 	const struct as_m_function *f = &t->v->a->model->functions.v[t->v->a->function];
 	const struct as_listing_file *text = as_an_file(t, p->file);
 	struct stretch s = {.file = p->file, .lo = p->line, .first = first};
+	const char *closing;
 
 	for (uint32_t i = first; i < t->roots.n; i++) {
 		const struct as_an_place *q = &t->places.v[t->roots.v[i]];
@@ -328,9 +356,11 @@ static struct stretch stretch_at(const struct maker *k, uint32_t first)
 	s.has_text = true;
 	if (f->line && f->line < s.lo && strcmp(f->file, p->file) == 0)
 		s.lo = f->line;
-	s.lo = AS_MAX(s.lo - AS_MIN(s.lo - 1, k->context), AS_MIN(text->first, s.lo));
-	s.hi = AS_MIN(s.hi + k->context,
-		      AS_MAX(s.hi, text->first + (uint32_t)text->lines.n - 1));
+	if (!s.lo)
+		s.lo = s.hi;
+	closing = as_an_line_text(text, s.hi + 1); /* often without code */
+	if (closing && closing[strspn(closing, " \t")] == '}')
+		s.hi++;
 	return s;
 }
 

@@ -169,8 +169,10 @@ static void figures(struct printer *p, const struct as_an_row *r)
 
 	ink_on(p, ink_of(heat));
 	figure(p, c ? &c->self : NULL);
-	if (p->totals)
-		figure(p, c ? &c->total : NULL);
+	if (p->totals) /* an instruction's is news only where it calls */
+		figure(p, c && (r->kind != AS_AN_INSN || c->total.samples != c->self.samples)
+				  ? &c->total
+				  : NULL);
 	if (p->samples) {
 		struct as_buf b = {0};
 
@@ -275,29 +277,56 @@ static void source_row(struct printer *p, const struct as_an_row *r)
 		ink_off(p, AS_INK_STRONG);
 }
 
-/* "next ‹ fold ‹ sum": the innermost first, what only passes on behind it. */
-static void inlined_names(const struct printer *p, const struct as_an_row *r, struct as_buf *b)
+static const char *place_name(const struct printer *p, uint32_t place)
 {
-	const struct as_an_tree *t = p->t;
+	const struct as_an_place *at = &p->t->places.v[place];
 
-	for (uint32_t at = r->place;; at = t->places.v[at].parent) {
-		const char *name = t->places.v[at].name;
-
-		if (p->style->full_names && t->places.v[at].function != AS_NONE)
-			name = t->v->a->model->functions.v[t->places.v[at].function].full;
-		as_buf_adds(b, b->len ? " ‹ " : "");
-		as_fmt_quoted(b, name, strlen(name));
-		if (at == r->via)
-			return;
-	}
+	if (p->style->full_names && at->function != AS_NONE)
+		return p->t->v->a->model->functions.v[at->function].full;
+	return at->name;
 }
 
+/* "next ‹ fold ‹ sum": the innermost first, what only passes on behind it; in less room
+ * "next ‹ 2 more". */
+static void inlined_names(const struct printer *p, const struct as_an_row *r, size_t width,
+			  struct as_buf *b)
+{
+	size_t n = 0, innermost = 0;
+
+	for (uint32_t at = r->place;; at = p->t->places.v[at].parent) {
+		const char *name = place_name(p, at);
+
+		as_buf_adds(b, b->len ? " ‹ " : "");
+		as_fmt_quoted(b, name, strlen(name));
+		if (!n++)
+			innermost = b->len;
+		if (at == r->via)
+			break;
+	}
+	if (n < 2 || as_text_width(b->p, b->len) <= width)
+		return;
+	b->p[b->len = innermost] = 0;
+	as_buf_addf(b, " ‹ %zu more", n - 1);
+}
+
+/* file:line of an inlined place; narrow: the last part of the path. */
 static void place_path(const struct printer *p, const char *file, uint32_t line,
 		       struct as_buf *b)
 {
-	as_style_path(b, p->t->v->a->model, file);
+	struct as_buf path = {0};
+	const char *from;
+
+	as_style_path(&path, p->t->v->a->model, file);
+	from = as_buf_str(&path);
+	if (p->style->width < WIDE) {
+		const char *slash = strrchr(from, '/');
+
+		from = slash && slash[1] ? slash + 1 : from;
+	}
+	as_fmt_quoted(b, from, strlen(from));
 	if (line)
 		as_buf_addf(b, ":%u", line);
+	as_buf_clear(&path);
 }
 
 /* The end of a path says most. */
@@ -318,15 +347,14 @@ static void add_tail(struct as_buf *out, const char *text, size_t width)
 static void inline_row(struct printer *p, const struct as_an_row *r)
 {
 	const char *text = as_an_line_text(as_an_file(p->t, r->file), r->line);
-	struct as_buf names = {0}, where = {0}, path = {0};
+	struct as_buf names = {0}, where = {0};
 	size_t used = indent(p, r->depth - 1), space = room(p, used + 2), wn, wp;
 
-	inlined_names(p, r, &names);
 	if (r->file && r->file[0])
-		place_path(p, r->file, r->line, &path);
-	as_fmt_quoted(&where, as_buf_str(&path), path.len);
-	wn = as_text_width(names.p, names.len);
+		place_path(p, r->file, r->line, &where);
 	wp = as_text_width(as_buf_str(&where), where.len);
+	inlined_names(p, r, space > wp + 2 ? space - wp - 2 : 0, &names);
+	wn = as_text_width(names.p, names.len);
 	as_buf_adds(p->out, "↳ ");
 	if (wn + 2 + wp > space) { /* both give way, the path first */
 		wp = AS_MIN(wp, AS_MAX(space / 2, space > wn + 2 ? space - wn - 2 : 0));
@@ -346,7 +374,24 @@ static void inline_row(struct printer *p, const struct as_an_row *r)
 	}
 	as_buf_clear(&names);
 	as_buf_clear(&where);
-	as_buf_clear(&path);
+}
+
+/* "clock_gettime@plt" leads to "__GI___clock_gettime". */
+static bool says_it(const struct as_listing_insn *i, const char *callee)
+{
+	char base[128];
+	size_t n;
+
+	if (i && strstr(i->text, callee))
+		return true;
+	if (!i || !i->target_name)
+		return false;
+	n = strcspn(i->target_name, "@");
+	if (n == 0 || n >= sizeof base)
+		return false;
+	memcpy(base, i->target_name, n);
+	base[n] = 0;
+	return strstr(callee, base) || strstr(base, callee);
 }
 
 /* What an instruction called, where its own text does not say it (a call through a pointer). */
@@ -355,21 +400,25 @@ static void callees(const struct printer *p, const struct as_an_row *r, struct a
 	const struct as_annotation *a = p->t->v->a;
 	const struct as_an_insn *i = &p->t->insns.v[r->insn];
 	const struct as_annotated_insn *cost;
-	const char *name;
+	uint64_t least;
 
 	if (i->cost == AS_NONE || !a->insns.v[i->cost].ncalls)
 		return;
 	cost = &a->insns.v[i->cost];
-	name = a->model->functions.v[a->calls.v[cost->call].function].brief;
-	if (i->text && i->text->target && cost->ncalls == 1)
-		return;
-	/* where a timer interrupted it, an instruction seems to call the kernel */
-	if (a->calls.v[cost->call].of_all.samples * 2 < cost->of_all.total.samples)
-		return;
-	as_buf_adds(b, b->len ? "  → " : "→ ");
-	as_fmt_quoted(b, name, strlen(name));
-	if (cost->ncalls > 1)
-		as_buf_addf(b, " and %u more", cost->ncalls - 1);
+	/* where a timer interrupted it, any instruction seems to call the kernel */
+	least = cost->of_all.total.samples /
+		(i->text && i->text->kind == AS_INSN_CALL ? 20 : 2);
+	for (uint32_t k = 0; k < cost->ncalls; k++) {
+		const struct as_annotated_call *call = &a->calls.v[cost->call + k];
+		const char *name = a->model->functions.v[call->function].brief;
+
+		if (call->of_all.samples < least || (k == 0 && says_it(i->text, name)))
+			return;
+		as_buf_adds(b, k ? ", " : b->len ? "  → " : "→ ");
+		as_fmt_quoted(b, name, strlen(name));
+		if (cost->ncalls > 1)
+			as_buf_addf(b, " %.1f", call->of_all.value * 100);
+	}
 }
 
 /* By address: the place, where it is another one than above. */
@@ -436,34 +485,75 @@ static void insn_row(struct printer *p, const struct as_an_row *r, size_t row)
 	as_buf_clear(&place);
 }
 
-static void calls_row(struct printer *p, const struct as_an_row *r)
+struct called {
+	uint32_t function;
+	double share;
+};
+
+static int most_called(const void *pa, const void *pb)
+{
+	const struct called *a = pa, *b = pb;
+
+	if (a->share != b->share)
+		return a->share < b->share ? 1 : -1;
+	return a->function < b->function ? -1 : a->function > b->function;
+}
+
+/* Calls of a place to functions that are worth it, summed over its instructions. */
+static size_t calls_of(const struct printer *p, uint32_t place, struct called **ret)
 {
 	const struct as_an_tree *t = p->t;
 	const struct as_annotation *a = t->v->a;
-	struct as_buf b = {0};
-	size_t used = indent(p, r->depth), names = 0;
+	double least = a->of_all.total.value / 100;
+	AS_VEC(struct called) called = {0};
+	struct as_map64 ids = {0};
+	size_t n = 0;
 
-	for (uint32_t i = t->places.v[r->place].first_insn; i != AS_NONE;
-	     i = t->insns.v[i].next) {
+	for (uint32_t i = t->places.v[place].first_insn; i != AS_NONE; i = t->insns.v[i].next) {
 		uint32_t c = t->insns.v[i].cost;
 
 		for (uint32_t k = 0; c != AS_NONE && k < a->insns.v[c].ncalls; k++) {
 			const struct as_annotated_call *call =
 				&a->calls.v[a->insns.v[c].call + k];
-			const char *name = a->model->functions.v[call->function].brief;
+			bool fresh;
+			uint64_t *id = as_map64_put(&ids, call->function, &fresh);
 
-			if (names++ >= 4)
-				continue;
-			as_buf_adds(&b, b.len ? ", " : "→ ");
-			as_fmt_quoted(&b, name, strlen(name));
-			as_buf_addf(&b, " %.1f", call->of_all.value * 100);
+			if (fresh) {
+				*id = called.n;
+				as_vec_push(&called, (struct called){call->function, 0});
+			}
+			called.v[*id].share += call->of_all.value;
 		}
 	}
-	if (names > 4)
-		as_buf_addf(&b, " and %zu more", names - 4);
+	as_map64_clear(&ids);
+	if (called.n)
+		qsort(called.v, called.n, sizeof *called.v, most_called);
+	while (n < called.n && called.v[n].share >= least)
+		n++;
+	*ret = called.v;
+	return n;
+}
+
+static void calls_row(struct printer *p, const struct as_an_row *r)
+{
+	enum { NAMES = 4 };
+	struct called *called;
+	size_t used = indent(p, r->depth), n = calls_of(p, r->place, &called);
+	struct as_buf b = {0};
+
+	for (size_t i = 0; i < AS_MIN(n, (size_t)NAMES); i++) {
+		const char *name = p->t->v->a->model->functions.v[called[i].function].brief;
+
+		as_buf_adds(&b, i ? ", " : "→ ");
+		as_fmt_quoted(&b, name, strlen(name));
+		as_buf_addf(&b, " %.1f", called[i].share * 100);
+	}
+	if (n > NAMES)
+		as_buf_addf(&b, " and %zu more", n - NAMES);
 	as_style_ink(p->style, p->out, AS_INK_FAINT);
 	as_style_cut(p->out, as_buf_str(&b), room(p, used));
 	as_style_ink(p->style, p->out, AS_INK_PLAIN);
+	free(called);
 	as_buf_clear(&b);
 }
 
@@ -479,7 +569,11 @@ static void fold_row(struct printer *p, const struct as_an_row *r)
 	as_fmt_count(&b, r->folded);
 	as_buf_addf(&b, r->insns ? " instruction%s" : " line%s", r->folded == 1 ? "" : "s");
 	if (r->share > 0)
-		as_buf_addf(&b, ", together %.1f %% of the function", r->share * 100);
+		as_buf_addf(&b, ", together %.1f %%",
+			    r->share * 100 *
+				    (p->t->v->q->of == AS_ANNOTATE_FUNCTION
+					     ? 1
+					     : p->t->v->a->of_all.total.value));
 	else
 		as_buf_adds(&b, " without samples");
 	as_style_ink(p->style, p->out, AS_INK_FAINT);

@@ -29,6 +29,9 @@ struct as_next_steps {
 void as_next_make(const struct as_next_request *q, struct as_next_steps *ret);
 void as_next_clear(struct as_next_steps *s);
 
+/* The block itself: the commands, beside or below them why. */
+void as_next_print(const struct as_next_steps *s, const struct as_style *style,
+		   struct as_buf *out);
 void as_next_text(const struct as_next_request *q, const struct as_style *style,
 		  struct as_buf *out);
 

@@ -230,11 +230,11 @@ static void lines_with_what_is_inlined_and_their_instructions(void **state)
 		     "                               1  fn sum(v: &[u32]) -> u32 {\n"
 		     "                               2      let mut s = 0;\n"
 		     " 10.0 ±3.5   50.0 ±4.0  █      3      for x in v {\n"
-		     " 10.0 ±3.5   10.0 ±3.5  ▌╭─       10c  jne 0x104\n"
-		     " 40.0 ±3.0   40.0 ±3.0  █│        ↳ Iter::next  src/main.rs:40\n"
-		     " 40.0 ±3.0   40.0 ±3.0  █╰▸         104  mov ecx, dword ptr [rdi]\n"
+		     " 10.0 ±3.5              ▌╭─       10c  jne 0x104\n"
+		     " 40.0 ±3.0   40.0 ±3.0  █│        ↳ Iter::next  main.rs:40  // more\n"
+		     " 40.0 ±3.0              █╰▸         104  mov ecx, dword ptr [rdi]\n"
 		     " 30.0 ±3.2   30.0 ±3.2  █      4          s += x;\n"
-		     " 30.0 ±3.2   30.0 ±3.2  █         108  add eax, ecx\n"
+		     " 30.0 ±3.2              █         108  add eax, ecx\n"
 		     "                               5      }\n"
 		     "             20.0 ±2.5         6      s\n"
 		     "             20.0 ±2.5            110  call sub\n"
@@ -252,11 +252,12 @@ static void lines_alone_name_what_they_call(void **state)
 		     "                             1  fn sum(v: &[u32]) -> u32 {\n"
 		     "                             2      let mut s = 0;\n"
 		     " 10.0 ±3.5   50.0 ±4.0  █    3      for x in v {\n"
-		     " 40.0 ±3.0   40.0 ±3.0  █       ↳ Iter::next  src/main.rs:40\n"
+		     " 40.0 ±3.0   40.0 ±3.0  █       ↳ Iter::next  main.rs:40\n"
 		     " 30.0 ±3.2   30.0 ±3.2  █    4          s += x;\n"
 		     "                             5      }\n"
 		     "             20.0 ±2.5       6      s\n"
-		     "                                → sub 20.0\n");
+		     "                                → sub 20.0\n"
+		     "                             7  }\n");
 }
 
 static void instructions_alone_stand_in_the_order_of_addresses(void **state)
@@ -265,10 +266,10 @@ static void instructions_alone_stand_in_the_order_of_addresses(void **state)
 	expect_table(&(struct as_annotate_request){.show = AS_ANNOTATE_ASM, .context = 3}, 80,
 		     "  self %     total %         at  instruction\n"
 		     "                            100  xor eax, eax           main.rs:2\n"
-		     " 40.0 ±3.0   40.0 ±3.0  █╭▸ 104  mov ecx, dword ptr [rdi]  Iter::next "
+		     " 40.0 ±3.0              █╭▸ 104  mov ecx, dword ptr [rdi]  Iter::next "
 		     "main.rs:40\n"
-		     " 30.0 ±3.2   30.0 ±3.2  █│  108  add eax, ecx           main.rs:4\n"
-		     " 10.0 ±3.5   10.0 ±3.5  ▌╰─ 10c  jne 0x104              main.rs:3\n"
+		     " 30.0 ±3.2              █│  108  add eax, ecx           main.rs:4\n"
+		     " 10.0 ±3.5              ▌╰─ 10c  jne 0x104              main.rs:3\n"
 		     "             20.0 ±2.5      110  call sub               main.rs:6\n"
 		     "                            114  ret\n");
 }
@@ -280,11 +281,11 @@ static void costs_stand_alone_where_there_is_no_text(void **state)
 		     "  self %     total %      line  source\n"
 		     "                                src/main.rs  (not found)\n"
 		     " 10.0 ±3.5   50.0 ±4.0  █    3\n"
-		     " 10.0 ±3.5   10.0 ±3.5  ▌       10c\n"
-		     " 40.0 ±3.0   40.0 ±3.0  █       ↳ Iter::next  src/main.rs:40\n"
-		     " 40.0 ±3.0   40.0 ±3.0  █         104\n"
+		     " 10.0 ±3.5              ▌       10c\n"
+		     " 40.0 ±3.0   40.0 ±3.0  █       ↳ Iter::next  main.rs:40\n"
+		     " 40.0 ±3.0              █         104\n"
 		     " 30.0 ±3.2   30.0 ±3.2  █    4\n"
-		     " 30.0 ±3.2   30.0 ±3.2  █       108\n"
+		     " 30.0 ±3.2              █       108\n"
 		     "             20.0 ±2.5       6\n"
 		     "             20.0 ±2.5          113  → sub\n");
 }
