@@ -225,7 +225,7 @@ export class Names {
 		if (key < this.standIns) {
 			const m = this.model.modules[key - this.modules];
 			return {...NO_NAME, kind: 'module', index: key - this.modules, brief: m.name || '[unnamed]',
-				full: m.path, module: m.name};
+				full: m.path || m.name || '[unnamed]', module: m.name};
 		}
 		const m = this.model.modules[key - this.standIns];
 		const text = !m ? '[unknown]' : m.name.startsWith('[') ? m.name : `[${m.name}]`;

@@ -112,7 +112,7 @@ export function table(profile, by) {
 	// A marker is a place in a tree; it is a row only where it holds samples itself.
 	const drafts = sumRows(profile, base, rowOf, keys.length)
 		.map((r, i) => ({key: keys[i], ...r}))
-		.filter(r => r.self.samples || !names.isMarker(r.key));
+		.filter(r => r.self.samples || (r.total.samples && !names.isMarker(r.key)));
 	return sorted(profile, drafts);
 }
 

@@ -113,7 +113,8 @@ function depthsOf(n, parent) {
 }
 
 /**
- * Without its nodes below `least`; index[node of from] = its node, or that of the nearest kept one.
+ * Without its nodes below `least`, and without those that no sample is left on (transforms drop
+ * samples after their stacks were walked); index[node of from] = its node, or that of the nearest kept one.
  * @param {KeyTree} from  summed
  * @param {number} least
  */
@@ -122,7 +123,7 @@ function pruned(from, least) {
 	let count = 1;
 	kept[0] = 1;
 	for (let i = 1; i < n; i++) {
-		kept[i] = from.total[i] >= least && kept[from.parent[i]] ? 1 : 0;
+		kept[i] = from.total[i] >= least && from.samples[i] && kept[from.parent[i]] ? 1 : 0;
 		index[i] = kept[i] ? count++ : index[from.parent[i]];
 	}
 	const t = {n: count, parent: new Int32Array(count), key: new Uint32Array(count),
@@ -151,7 +152,7 @@ function pruned(from, least) {
  */
 function drawn(profile, base, shape, minShare) {
 	let t = /** @type {ReturnType<typeof pruned>['t']} */ (shape.tree), index = null;
-	if (minShare > 0)
+	if (minShare > 0 || shape.tree.samples.includes(0))
 		({t, index} = pruned(shape.tree, minShare * profile.weight));
 	const {first, next} = heaviestFirst(t.n, t.parent, t.total);
 	const node = Int32Array.from(base.nodeOfEnd, at => {

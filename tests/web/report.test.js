@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The page's figures are those of `assay report`: same session, same question, row by row and node
+// by node. Needs the program: ASSAY=build/src/cli/assay (and make-session beside it, or in MAKE_SESSION).
+import assert from 'node:assert/strict';
+import {execFileSync} from 'node:child_process';
+import {copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import path from 'node:path';
+import {after, before, test} from 'node:test';
+import {decodeModel} from '../../web/decode.js';
+import {defaultQuery, makeProfile} from '../../web/query.js';
+import {callTree, nodeShares, calleesTree, callersTree} from '../../web/tree.js';
+import {table} from '../../web/table.js';
+
+/** @typedef {import('../../web/types.js').Model} Model */
+/** @typedef {import('../../web/types.js').Query} Query */
+/** @typedef {import('../../web/types.js').Tree} Tree */
+/** @typedef {import('../../web/query.js').Profile} Profile */
+
+const assay = process.env.ASSAY ?? path.resolve('build/src/cli/assay');
+const maker = process.env.MAKE_SESSION ?? path.resolve(path.dirname(assay), '../../tests/cli/make-session');
+const why = !existsSync(assay) ? `no assay at ${assay}` : !existsSync(maker) ? `no make-session at ${maker}` : '';
+const OPTIONS = {skip: why || false};
+let dir = '';
+
+/** @param {string[]} argv */
+function run(...argv) {
+	return execFileSync(assay, argv, {encoding: 'utf8', maxBuffer: 1 << 29, stdio: ['ignore', 'pipe', 'pipe'],
+		env: {...process.env, XDG_CACHE_HOME: dir, NO_COLOR: '1'}});
+}
+
+/** @param {string} file @param {string[]} options */
+function report(file, ...options) {
+	return JSON.parse(run('report', file, '--format', 'json', '--min', '0', ...options));
+}
+
+/** @param {string} file @returns {Promise<Model>} */
+async function modelOf(file) {
+	const page = file.replace(/\.assay$/, '.html');
+	run('view', file, '--no-open', '--no-source', '-o', page);
+	const element = /id="profile"[^>]*>([^<]*)</.exec(readFileSync(page, 'utf8'));
+	assert.ok(element, 'the page has its data');
+	return decodeModel(element[1]);
+}
+
+/**
+ * The program prints six digits.
+ * @param {number | null} theirs
+ * @param {number} ours
+ */
+function near(theirs, ours) {
+	return theirs === null ? Number.isNaN(ours) : Math.abs(theirs - ours) <= 2e-5 * Math.abs(ours) + 1e-9;
+}
+
+/** @param {any} row @param {string[]} names */
+function idOf(row, names) {
+	return names.map(n => row[n] ?? '').join('|');
+}
+
+/**
+ * @param {Profile} profile
+ * @param {import('../../web/types.js').By} by
+ * @param {any} theirs
+ */
+function compareRows(profile, by, theirs) {
+	assert.equal(profile.samples, theirs.samples);
+	assert.equal(profile.keptSamples, theirs.kept_samples);
+	const ours = table(profile, by).map(r => {
+		const name = profile.name(r.key);
+		return {name: name.brief, full_name: name.full, line: name.line || '', row: r};
+	});
+	assert.equal(ours.length, theirs.rows.length, 'as many rows');
+	const names = ['name', 'full_name', 'line'];
+	/** @type {Map<string, typeof ours>} */
+	const byId = new Map();
+	for (const o of ours)
+		byId.set(idOf(o, names), [...byId.get(idOf(o, names)) ?? [], o]);
+	theirs.rows.forEach((/** @type {any} */ t, /** @type {number} */ i) => {
+		assert.equal(ours[i].row.self.samples, t.self_samples, `row ${i} in the same order`);
+		const candidates = byId.get(idOf(t, names)) ?? [];
+		const found = candidates.some(({row}) => row.self.samples === t.self_samples &&
+			row.total.samples === t.total_samples &&
+			near(t.self, row.self.value) && near(t.self_low, row.self.low) &&
+			near(t.self_high, row.self.high) && near(t.total, row.total.value) &&
+			near(t.total_low, row.total.low) && near(t.total_high, row.total.high));
+		assert.ok(found, `${JSON.stringify(t)}\nours: ${JSON.stringify(candidates.map(c => ({
+			self: [c.row.self.value, c.row.self.low, c.row.self.high, c.row.self.samples],
+			total: [c.row.total.value, c.row.total.low, c.row.total.high, c.row.total.samples]})))}`);
+	});
+}
+
+/**
+ * Both trees as sorted paths with figures. Of callers and callees the program leaves out "all".
+ * @param {Profile} profile
+ * @param {Tree} tree
+ * @param {any} theirs
+ * @param {boolean} [noAll]
+ */
+function compareTree(profile, tree, theirs, noAll = false) {
+	const {low, high} = nodeShares(profile, tree);
+	/** @type {Map<string, number>} */
+	const ids = new Map();
+	/** @param {number} parent @param {string} name */
+	const pathId = (parent, name) => {
+		const text = `${parent} ${name}`, id = ids.get(text) ?? ids.size + 1;
+		ids.set(text, id);
+		return id;
+	};
+	/** @type {number[]} */
+	const paths = [0];
+	const ours = Array.from({length: tree.n}, (_, i) => {
+		const name = profile.name(tree.key[i]);
+		if (i)
+			paths[i] = pathId(paths[tree.parent[i]], `${name.full}@${name.module}`);
+		return {path: paths[i], samples: tree.samples[i], total: tree.total[i] / (profile.weight || 1),
+			self: tree.self[i] / (profile.weight || 1), low: low[i], high: high[i]};
+	}).slice(noAll && theirs.rows[0]?.name !== 'all' ? 1 : 0);
+	/** @type {number[]} */
+	const theirPaths = [];
+	const list = theirs.rows.map((/** @type {any} */ t, /** @type {number} */ i) => {
+		theirPaths[i] = t.parent === null && t.name === 'all' ? 0 :
+			pathId(t.parent === null ? 0 : theirPaths[t.parent], `${t.full_name}@${t.module ?? ''}`);
+		return {...t, path: theirPaths[i], samples: t.total_samples};
+	});
+	/** @param {{path: number, samples: number}} a @param {{path: number, samples: number}} b */
+	const order = (a, b) => a.path - b.path || a.samples - b.samples;
+	assert.equal(ours.length, list.length, 'as many nodes');
+	ours.sort(order);
+	list.sort(order);
+	ours.forEach((o, i) => {
+		const t = list[i];
+		const same = o.path === t.path && o.samples === t.total_samples && near(t.total, o.total) &&
+			(t.self === null || near(t.self, o.self)) &&
+			(t.total_low === null ? true : near(t.total_low, o.low) && near(t.total_high, o.high));
+		assert.ok(same, `node ${JSON.stringify(o)}\ntheirs: ${JSON.stringify(t)}`);
+	});
+}
+
+/** @type {[string[], Partial<Query>][]} */
+const QUESTIONS = [
+	[[], {}],
+	[['--no-inline'], {noInline: true}],
+	[['--no-kernel'], {noKernel: true}],
+	[['--focus', 'parse|main|work'], {focus: 'parse|main|work'}],
+	[['--ignore', 'alloc|find'], {ignore: 'alloc|find'}],
+	[['--hide', 'e'], {hide: 'e'}],
+	[['--hide', 'a', '--no-inline', '--no-kernel'], {hide: 'a', noInline: true, noKernel: true}],
+	[['--time', '200ms..900ms'], {from: 2e8, to: 9e8}],
+];
+
+before(() => {
+	dir = mkdtempSync(path.join(tmpdir(), 'assay-web-'));
+});
+after(() => {
+	rmSync(dir, {recursive: true, force: true});
+});
+
+for (const kind of ['story', 'trouble', 'family', 'hostile', 'deep', 'empty', 'big']) {
+	test(`figures equal those of assay report: ${kind}`, OPTIONS, async () => {
+		const file = path.join(dir, `${kind}.assay`);
+		execFileSync(maker, [kind, file, ...kind === 'big' ? ['3000'] : []]);
+		await compareSession(file, kind === 'deep' || kind === 'big' ? 2 : QUESTIONS.length);
+	});
+}
+
+test('figures equal those of assay report: a recording made here, or SESSION=FILE', OPTIONS, async t => {
+	const file = path.join(dir, 'live.assay');
+	if (process.env.SESSION) {
+		copyFileSync(process.env.SESSION, file);
+	} else {
+		try {
+			execFileSync(assay, ['record', '-o', file, '--', 'sh', '-c',
+				'i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done; ls -R /usr/lib >/dev/null'],
+			{stdio: 'ignore', timeout: 60000, env: {...process.env, XDG_CACHE_HOME: dir}});
+		} catch {
+			t.skip('cannot record here');
+			return;
+		}
+	}
+	await compareSession(file);
+});
+
+/** @type {import('../../web/types.js').By[]} */
+const ALL_BYS = ['function', 'line', 'file', 'crate', 'module', 'thread', 'process'];
+
+/** @param {string} file @param {number} [questions] */
+async function compareSession(file, questions = QUESTIONS.length) {
+	const model = await modelOf(file);
+	for (const [options, change] of QUESTIONS.slice(0, questions)) {
+		const profile = makeProfile(model, {...defaultQuery(), ...change});
+		for (const by of options.length ? ALL_BYS.slice(0, 2) : ALL_BYS)
+			await named(`--by ${by} ${options.join(' ')}`, () =>
+				compareRows(profile, by, report(file, '--by', by, ...options)));
+		await named(`--tree ${options.join(' ')}`, () =>
+			compareTree(profile, callTree(profile), report(file, '--tree', ...options)));
+	}
+	const profile = makeProfile(model, defaultQuery());
+	await named('--inverted', () => compareTree(profile, callTree(profile, {inverted: true, minShare: 0}),
+		report(file, '--inverted')));
+	await named('--tree --by thread', () => compareTree(profile, callTree(profile, {group: 'thread'}),
+		report(file, '--tree', '--by', 'thread')));
+	await named('--inverted --by thread', () => compareTree(profile,
+		callTree(profile, {group: 'thread', inverted: true, minShare: 0}),
+		report(file, '--inverted', '--by', 'thread')));
+	await compareSandwich(file, model, profile);
+}
+
+/** @param {string} file @param {Model} model @param {Profile} profile */
+async function compareSandwich(file, model, profile) {
+	const briefs = new Map();
+	for (const b of model.functions.brief)
+		briefs.set(b, (briefs.get(b) ?? 0) + 1);
+	// The program means all functions of a name, the page one: only names that are one's own.
+	const rows = table(profile, 'function').filter(r => {
+		const name = profile.name(r.key);
+		return !name.marker && r.total.samples && briefs.get(model.functions.brief[name.index]) === 1;
+	});
+	for (const r of rows.slice(0, 3)) {
+		const of = profile.name(r.key).brief;
+		await named(`--callers ${of}`, () =>
+			compareTree(profile, callersTree(profile, r.key, 0), report(file, '--callers', of), true));
+		await named(`--callees ${of}`, () =>
+			compareTree(profile, calleesTree(profile, r.key), report(file, '--callees', of), true));
+	}
+}
+
+/** @param {string} what @param {() => void} f */
+async function named(what, f) {
+	try {
+		f();
+	} catch (e) {
+		if (e instanceof Error)
+			e.message = `${what}: ${e.message}`;
+		throw e;
+	}
+}
