@@ -70,6 +70,14 @@ struct as_listing {
 	struct as_arena arena;
 };
 
+/*
+ * Files kept open from one request to the next: opening a large module takes tenths of a second.
+ * Belongs to one model. Costs the memory of the modules' symbol tables.
+ */
+struct as_listing_files;
+struct as_listing_files *as_listing_files_new(const char *cache_dir);
+void as_listing_files_free(struct as_listing_files *f);
+
 struct as_listing_request {
 	const struct as_model *model;
 	uint32_t function;
@@ -77,6 +85,7 @@ struct as_listing_request {
 	uint32_t context;      /* source lines around those that stand in the chains; 0: 10 */
 	bool embedded_only;    /* never look at this machine's files */
 	const char *cache_dir; /* of symbol indexes; NULL: none */
+	struct as_listing_files *files; /* NULL: files are opened for this request alone */
 	const char *const
 		*roots; /* further folders to look for sources in; NULL ends; may be NULL */
 };

@@ -222,24 +222,73 @@ static bool is_recorded(struct as_listing_build *b, const struct as_module *file
 	return true;
 }
 
-static void with_file(struct as_listing_build *b, struct as_image *im, struct as_module *file)
+struct opened {
+	uint32_t module;
+	struct as_module *file; /* NULL: it could not be opened, why says it */
+	struct as_symmod *sym;  /* NULL likewise */
+	char *why;
+};
+
+struct as_listing_files {
+	struct as_image *im;
+	AS_VEC(struct opened) v;
+};
+
+struct as_listing_files *as_listing_files_new(const char *cache_dir)
 {
-	struct live v = {.b = b};
-	struct as_symmod_spec spec = {
-		.fd = file->fd, .path = file->path, .cache_dir = b->q->cache_dir};
+	struct as_listing_files *f = as_xcalloc(1, sizeof *f);
+
+	f->im = as_image_new(cache_dir);
+	return f;
+}
+
+void as_listing_files_free(struct as_listing_files *f)
+{
+	if (!f)
+		return;
+	as_vec_foreach (o, &f->v) {
+		as_symmod_close(o->sym);
+		free(o->why);
+	}
+	as_vec_clear(&f->v);
+	as_image_free(f->im);
+	free(f);
+}
+
+static const struct opened *open_module(struct as_listing_files *files,
+					const struct as_listing_build *b)
+{
+	struct opened o = {.module = b->l->module};
 	struct as_error err = {0};
 
-	spec.extents = as_image_module_extents(im, file, &spec.nextents);
-	if (as_symmod_open(&spec, &v.sym, &err) < 0) {
-		as_listing_note(b, "%s", err.msg);
-		return;
+	as_vec_foreach (have, &files->v) {
+		if (have->module == o.module)
+			return have;
 	}
+	o.file = as_image_add_file(files->im, b->m->modules.v[o.module].path, &err);
+	if (o.file) {
+		struct as_symmod_spec spec = {
+			.fd = o.file->fd, .path = o.file->path, .cache_dir = b->q->cache_dir};
+
+		spec.extents = as_image_module_extents(files->im, o.file, &spec.nextents);
+		if (as_symmod_open(&spec, &o.sym, &err) < 0)
+			o.sym = NULL;
+	}
+	if (!o.sym)
+		o.why = as_xstrdup(err.msg);
+	as_vec_push(&files->v, o);
+	return &files->v.v[files->v.n - 1];
+}
+
+static void with_symbols(struct as_listing_build *b, struct as_symmod *sym)
+{
+	struct live v = {.b = b, .sym = sym};
+
 	index_functions(&v);
 	b->name_of = symbol_name;
 	b->name_ctx = &v;
 	add_spots(&v);
 	b->name_of = NULL;
-	as_symmod_close(v.sym);
 	as_map64_clear(&v.functions);
 	as_map64_clear(&v.names);
 	as_buf_clear(&v.full);
@@ -250,19 +299,25 @@ static void with_file(struct as_listing_build *b, struct as_image *im, struct as
 void as_listing_live(struct as_listing_build *b)
 {
 	const struct as_m_module *m = &b->m->modules.v[b->l->module];
-	struct as_error err = {0};
-	struct as_image *im;
-	struct as_module *file;
+	struct as_listing_files *files = b->q->files;
 
 	if (m->kind != AS_MODULE_FILE) {
 		as_listing_note(b, "the recording has not kept its instructions");
 		return;
 	}
-	im = as_image_new(b->q->cache_dir);
-	file = as_image_add_file(im, m->path, &err);
-	if (!file)
-		as_listing_note(b, "no instructions: %s", err.msg);
-	else if (is_recorded(b, file))
-		with_file(b, im, file);
-	as_image_free(im);
+	if (!files)
+		files = as_listing_files_new(b->q->cache_dir);
+
+	const struct opened *o = open_module(files, b);
+
+	if (!o->file)
+		as_listing_note(b, "no instructions: %s", o->why);
+	else if (!is_recorded(b, o->file))
+		; /* it has said why */
+	else if (!o->sym)
+		as_listing_note(b, "%s", o->why);
+	else
+		with_symbols(b, o->sym);
+	if (!b->q->files)
+		as_listing_files_free(files);
 }

@@ -235,12 +235,18 @@ struct hot {
 	uint8_t *done; /* per function */
 	size_t before; /* bytes of the header without listings */
 	uint64_t start_ns;
+	struct as_listing_files *files;
 };
 
 static void add_function(struct hot *h, uint32_t function)
 {
 	struct as_listing_request q = {
-		.model = h->p->m, .function = function, .cache_dir = h->p->q->cache_dir};
+		.model = h->p->m,
+		.function = function,
+		.cache_dir = h->p->q->cache_dir,
+		.files = h->files,
+		.embedded_only = as_now_ns() - h->start_ns > LOOKING_NS,
+	};
 	struct as_listing *l;
 
 	if (function >= h->p->m->functions.n || h->done[function] ||
@@ -267,7 +273,12 @@ void as_page_listings(struct as_page *p, const struct as_profile *flat)
 {
 	const struct as_row **rows = as_xcalloc(flat->rows.n + 1, sizeof *rows);
 	struct hot h = {
-		.p = p, .done = as_xcalloc(p->m->functions.n + 1, 1), .before = p->j.out->len};
+		.p = p,
+		.done = as_xcalloc(p->m->functions.n + 1, 1),
+		.before = p->j.out->len,
+		.start_ns = as_now_ns(),
+		.files = as_listing_files_new(p->q->cache_dir),
+	};
 	size_t n = p->q->no_listing ? 0 : AS_MIN(flat->rows.n, (size_t)HOT);
 
 	h.sources.j.out = &h.sources.json;
@@ -288,6 +299,7 @@ void as_page_listings(struct as_page *p, const struct as_profile *flat)
 		free(s->path);
 	as_vec_clear(&h.sources.v);
 	as_buf_clear(&h.sources.json);
+	as_listing_files_free(h.files);
 	free(h.done);
 	free(rows);
 }

@@ -29,6 +29,7 @@ struct as_server {
 	struct as_serve_request q;
 	struct MHD_Daemon *daemon;
 	struct MHD_Response *page;
+	struct as_listing_files *files; /* only the server's thread uses it */
 	char prefix[PREFIX + 1];
 	char *url, *policy; /* owned */
 	uint16_t port;
@@ -87,7 +88,8 @@ static enum MHD_Result send_listing(const struct as_server *s, struct MHD_Connec
 
 	struct as_listing_request q = {.model = s->q.model,
 				       .function = (uint32_t)function,
-				       .cache_dir = s->q.cache_dir};
+				       .cache_dir = s->q.cache_dir,
+				       .files = s->files};
 
 	if (as_listing_make(&q, &l, &why) < 0)
 		return send_text(s, c, MHD_HTTP_INTERNAL_SERVER_ERROR, "no listing\n");
@@ -238,6 +240,7 @@ int as_server_start(const struct as_serve_request *q, struct as_server **ret,
 	int fd = -1, r;
 
 	s->q = *q;
+	s->files = as_listing_files_new(q->cache_dir);
 	r = make_token(s, err);
 	if (r == 0)
 		r = listen_on(q->port, &s->port, &fd, err);
@@ -274,6 +277,7 @@ void as_server_stop(struct as_server *s)
 		MHD_stop_daemon(s->daemon); /* and closes the socket */
 	if (s->page)
 		MHD_destroy_response(s->page);
+	as_listing_files_free(s->files);
 	free(s->url);
 	free(s->policy);
 	free(s);
