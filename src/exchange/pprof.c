@@ -44,6 +44,7 @@ struct writer {
 	const char **file; /* per function */
 	struct as_buf sample, sub;
 	AS_VEC(uint64_t) ids;
+	uint32_t *shown; /* per stack: the nearest at or above it of which a frame is shown */
 	uint32_t key_thread, key_tid, key_process, key_pid;
 	bool wrote_no_frames, wrote_lost;
 };
@@ -235,17 +236,33 @@ static void label(struct writer *w, uint32_t key, const char *text, uint64_t num
 	as_pb_bytes(&w->sample, 3, w->sub.p, w->sub.len);
 }
 
-static void find_locations(struct writer *w, const struct as_group *g)
+static uint32_t shown_above(const struct writer *w, uint32_t stack)
 {
-	const struct as_m_stack *stacks = w->m->stacks.v;
+	uint32_t parent = w->m->stacks.v[stack].parent;
 
-	w->ids.n = 0;
-	for (uint32_t at = g->stack; at != AS_NONE; at = stacks[at].parent) {
+	return parent == AS_NONE ? AS_NONE : w->shown[parent];
+}
+
+/* Long stacks of which little is shown then cost what is written of them. */
+static void find_shown(struct writer *w)
+{
+	w->shown = as_xreallocarray(NULL, w->m->stacks.n + 1, sizeof *w->shown);
+	for (uint32_t i = 0; i < w->m->stacks.n; i++) {
 		const struct as_m_place *const *places;
 
-		if (as_selection_places(w->s, stacks[at].frame, &places))
-			as_vec_push(&w->ids, frame_location(w, stacks[at].frame));
+		w->shown[i] = as_selection_places(w->s, w->m->stacks.v[i].frame, &places)
+				      ? i
+				      : shown_above(w, i);
 	}
+}
+
+static void find_locations(struct writer *w, const struct as_group *g)
+{
+	uint32_t at = g->stack == AS_NONE ? AS_NONE : w->shown[g->stack];
+
+	w->ids.n = 0;
+	for (; at != AS_NONE; at = shown_above(w, at))
+		as_vec_push(&w->ids, frame_location(w, w->m->stacks.v[at].frame));
 	if (g->marker != AS_NONE)
 		as_vec_push(&w->ids, marker_location(w, g->marker));
 	if (!w->ids.n) {
@@ -290,6 +307,7 @@ static void write_lost(struct writer *w)
 
 static int write_samples(struct writer *w, struct as_error *err)
 {
+	find_shown(w);
 	as_vec_foreach (g, &w->s->groups) {
 		find_locations(w, g);
 		write_sample(w, g->samples, g->weight, &w->m->threads.v[g->thread]);
@@ -425,6 +443,7 @@ int as_export_write_pprof(const struct as_model *m, const struct as_export_optio
 	as_buf_clear(&w.sample);
 	as_buf_clear(&w.sub);
 	as_vec_clear(&w.ids);
+	free(w.shown);
 	as_selection_free(w.s);
 	return r;
 }

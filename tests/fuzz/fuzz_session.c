@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Any bytes as a session, through the reader, the model and every shape of profile. CRCs would stop
+ * Any bytes as a session, through the reader, the model and every shape of profile and every export. CRCs would stop
  * nearly all mutations, so the input is taken both as a file and as the records of one good chunk.
  * Seeds: a session with a few records of each kind, and the records of its only chunk.
  */
@@ -35,6 +35,25 @@ static void ask(const struct as_model *m, enum as_by by, enum as_shape shape)
 	as_profile_free(p);
 }
 
+static void export_all(const struct as_model *m, size_t n)
+{
+	struct as_query q = {.hide = n % 3 ? NULL : "^b", .no_inline = n % 5 == 0};
+	struct as_export_options o = {
+		.query = &q, .by_thread = n % 2, .full_names = n % 7 == 0};
+
+	for (size_t i = 0; i < as_nexporters; i++) {
+		struct as_buf b = {0};
+		struct as_sink sink;
+
+		as_sink_init_buf(&sink, &b);
+		if (as_exporters[i].write(m, &o, &sink, NULL) == 0 &&
+		    as_sink_finish(&sink, NULL) < 0)
+			abort();
+		as_sink_clear(&sink);
+		as_buf_clear(&b);
+	}
+}
+
 static void use(const void *bytes, size_t n)
 {
 	struct as_model *m;
@@ -53,6 +72,7 @@ static void use(const void *bytes, size_t n)
 		m, &(struct as_folded_options){.by_thread = n % 2, .mark_kernel = true},
 		&folded, NULL);
 	as_buf_clear(&folded);
+	export_all(m, n);
 	as_model_free(m);
 }
 
