@@ -5,7 +5,8 @@
  *	annotate_tree.c		costs and text of one function as one tree of places
  *	annotate_rows.c		that tree as rows: what is shown, what is folded
  *	annotate_arrows.c	jumps between rows as lanes of a gutter; pure layout
- *	annotate_text.c		rows as text
+ *	annotate_text.c		rows as text: columns, gutter
+ *	annotate_lines.c	rows as text: what stands right of them
  *	annotate_notes.c	what stands above and below: figures, skid, trust, next steps
  *	annotate_json.c		everything as JSON
  */
@@ -72,6 +73,7 @@ struct as_an_row {
 struct as_an_rows {
 	AS_VEC(struct as_an_row) v;
 	bool anything_folded;
+	bool by_address; /* asked for, or without any line number */
 };
 void as_an_rows_make(const struct as_an_tree *t, struct as_an_rows *ret);
 
@@ -95,6 +97,24 @@ void as_an_gutter_make(const struct as_an_jump *jumps, size_t njumps, uint32_t n
 		       uint32_t max_lanes, struct as_an_gutter *ret);
 void as_an_gutter_clear(struct as_an_gutter *g);
 const char *as_an_cell_text(uint8_t cell);
+
+/* ---- printing: annotate_text.c and annotate_lines.c ---- */
+
+struct as_an_printer {
+	const struct as_an_tree *t;
+	const struct as_an_rows *rows;
+	const struct as_style *style;
+	struct as_buf *out;
+	struct as_an_gutter gutter;
+	bool totals, samples, by_address;
+	size_t left; /* columns before the text of a row */
+	int address; /* digits */
+};
+
+enum { AS_AN_WIDE = 110, AS_AN_NUMBER = 5 };
+enum as_ink as_an_row_ink(const struct as_an_printer *p, const struct as_an_row *r);
+/* What stands right of the gutter. */
+void as_an_row_text(struct as_an_printer *p, size_t row);
 
 void as_an_print(const struct as_an_tree *t, const struct as_an_rows *rows,
 		 const struct as_style *style, struct as_buf *out);

@@ -307,6 +307,7 @@ static void put_with_text(struct maker *k, const struct stretch *s)
 	free(shown);
 }
 
+/* Rows of costs alone: a fold stands only where some was folded. */
 static void put_without_text(struct maker *k, const struct stretch *s)
 {
 	uint32_t at = s->first, folded = 0;
@@ -318,15 +319,12 @@ static void put_without_text(struct maker *k, const struct stretch *s)
 		struct line l = line_at(k, s, number, &at);
 		double here = line_share(k, &l);
 
-		if (!k->full && here < WORTH_LINE) {
-			folded++;
+		if (k->full || here >= WORTH_LINE) {
+			put_line(k, &l, s->file, number);
+		} else {
+			folded += here > 0;
 			share += here;
-			continue;
 		}
-		put_fold(k, folded, share, &r);
-		folded = 0;
-		share = 0;
-		put_line(k, &l, s->file, number);
 	}
 	put_fold(k, folded, share, &r);
 }
@@ -463,6 +461,15 @@ static void by_address(struct maker *k)
 	free(shown);
 }
 
+static bool has_lines(const struct as_an_tree *t)
+{
+	as_vec_foreach (p, &t->places) {
+		if (p->line)
+			return true;
+	}
+	return false;
+}
+
 void as_an_rows_make(const struct as_an_tree *t, struct as_an_rows *ret)
 {
 	const struct as_annotate_request *q = t->v->q;
@@ -474,7 +481,9 @@ void as_an_rows_make(const struct as_an_tree *t, struct as_an_rows *ret)
 			  .with_insns = q->show != AS_ANNOTATE_SOURCE};
 
 	*ret = (struct as_an_rows){0};
-	if (q->show == AS_ANNOTATE_ASM)
+	ret->by_address =
+		q->show == AS_ANNOTATE_ASM || (q->show == AS_ANNOTATE_BOTH && !has_lines(t));
+	if (ret->by_address)
 		by_address(&k);
 	else
 		by_source(&k);

@@ -19,32 +19,17 @@ enum {
 	FIGURE = 11, /* "100.0 ±12.3" */
 	FIGURE_POINT = 3,
 	SAMPLES = 9,
-	WIDE = 110,
 	LANES_NARROW = 3,
 	LANES_WIDE = 6,
-	TAB = 4,
-	NUMBER = 5,
-	INDENT_MAX = 6,
 	REACH = 60, /* by source: rows an arrow may span */
 };
 /* Of the function's samples. */
 static const double HOT = 0.2, WARM = 0.05, LUKEWARM = 0.01;
 
-struct printer {
-	const struct as_an_tree *t;
-	const struct as_an_rows *rows;
-	const struct as_style *style;
-	struct as_buf *out;
-	struct as_an_gutter gutter;
-	bool totals, samples, by_address;
-	size_t left; /* columns before the text of a row */
-	int address; /* digits */
-};
-
 /* ---- jumps ---- */
 
 /* Row per instruction: its own, or in a listing by address the fold it stands in. */
-static void find_jumps(const struct printer *p, uint32_t *row_of, struct as_an_jump **ret,
+static void find_jumps(const struct as_an_printer *p, uint32_t *row_of, struct as_an_jump **ret,
 		       size_t *ret_n)
 {
 	const struct as_an_tree *t = p->t;
@@ -75,7 +60,7 @@ static void find_jumps(const struct printer *p, uint32_t *row_of, struct as_an_j
 	*ret_n = jumps.n;
 }
 
-static void make_gutter(struct printer *p)
+static void make_gutter(struct as_an_printer *p)
 {
 	uint32_t *row_of = as_xreallocarray(NULL, p->t->insns.n + 1, sizeof *row_of);
 	struct as_an_jump *jumps = NULL;
@@ -88,14 +73,14 @@ static void make_gutter(struct printer *p)
 	}
 	find_jumps(p, row_of, &jumps, &njumps);
 	as_an_gutter_make(jumps, njumps, (uint32_t)p->rows->v.n,
-			  p->style->width < WIDE ? LANES_NARROW : LANES_WIDE, &p->gutter);
+			  p->style->width < AS_AN_WIDE ? LANES_NARROW : LANES_WIDE, &p->gutter);
 	free(jumps);
 	free(row_of);
 }
 
 /* ---- cells ---- */
 
-static void pad(struct printer *p, size_t from, size_t width)
+static void pad(struct as_an_printer *p, size_t from, size_t width)
 {
 	size_t used = as_text_width(p->out->p + from, p->out->len - from);
 
@@ -104,7 +89,7 @@ static void pad(struct printer *p, size_t from, size_t width)
 }
 
 /* Decimal points stand below each other; "≤ 0.4" has its own. */
-static void figure(struct printer *p, const struct as_share *s)
+static void figure(struct as_an_printer *p, const struct as_share *s)
 {
 	struct as_buf b = {0};
 	size_t from = p->out->len, point;
@@ -120,7 +105,7 @@ static void figure(struct printer *p, const struct as_share *s)
 	as_buf_clear(&b);
 }
 
-static const struct as_cost *cost_of(const struct printer *p, const struct as_an_row *r)
+static const struct as_cost *cost_of(const struct as_an_printer *p, const struct as_an_row *r)
 {
 	if (r->kind == AS_AN_INSN)
 		return as_an_insn_cost(p->t, r->insn);
@@ -129,7 +114,7 @@ static const struct as_cost *cost_of(const struct printer *p, const struct as_an
 	return NULL;
 }
 
-static double heat_of(const struct printer *p, const struct as_an_row *r)
+static double heat_of(const struct as_an_printer *p, const struct as_an_row *r)
 {
 	const struct as_annotation *a = p->t->v->a;
 	uint32_t c = AS_NONE;
@@ -148,20 +133,25 @@ static enum as_ink ink_of(double heat)
 	return heat >= HOT ? AS_INK_BAD : heat >= WARM ? AS_INK_UNSURE : AS_INK_PLAIN;
 }
 
+enum as_ink as_an_row_ink(const struct as_an_printer *p, const struct as_an_row *r)
+{
+	return ink_of(heat_of(p, r));
+}
+
 /* Inks the text only where it is not plain: no codes on most rows. */
-static void ink_on(struct printer *p, enum as_ink ink)
+static void ink_on(struct as_an_printer *p, enum as_ink ink)
 {
 	if (ink != AS_INK_PLAIN)
 		as_style_ink(p->style, p->out, ink);
 }
 
-static void ink_off(struct printer *p, enum as_ink ink)
+static void ink_off(struct as_an_printer *p, enum as_ink ink)
 {
 	if (ink != AS_INK_PLAIN)
 		as_style_ink(p->style, p->out, AS_INK_PLAIN);
 }
 
-static void figures(struct printer *p, const struct as_an_row *r)
+static void figures(struct as_an_printer *p, const struct as_an_row *r)
 {
 	const struct as_cost *c = cost_of(p, r);
 	double heat = heat_of(p, r);
@@ -191,7 +181,7 @@ static void figures(struct printer *p, const struct as_an_row *r)
 	ink_off(p, ink_of(heat));
 }
 
-static void gutter(struct printer *p, size_t row)
+static void gutter(struct as_an_printer *p, size_t row)
 {
 	const uint8_t *cell = p->gutter.cell + row * p->gutter.lanes;
 	uint8_t last;
@@ -206,439 +196,13 @@ static void gutter(struct printer *p, size_t row)
 	as_style_ink(p->style, p->out, AS_INK_PLAIN);
 }
 
-/* ---- texts ---- */
-
-/* Columns left for text that starts after `used` columns of the text area. */
-static size_t room(const struct printer *p, size_t used)
-{
-	size_t width = (size_t)p->style->width, taken = p->left + used;
-
-	return width > taken + 8 ? width - taken : 8;
-}
-
-/* Source: tabs as TAB columns, cut at its end, where the least is said. */
-static void code_line(struct printer *p, const char *text, size_t width)
-{
-	struct as_buf b = {0}, clean = {0};
-	size_t column = 0;
-
-	for (const char *s = text; *s; s++) {
-		if (*s == '\t') {
-			as_buf_fill(&b, ' ', TAB - column % TAB);
-			column += TAB - column % TAB;
-		} else {
-			as_buf_addc(&b, *s);
-			column += (*s & 0xc0) != 0x80;
-		}
-	}
-	while (b.len && (b.p[b.len - 1] == ' ' || b.p[b.len - 1] == '\r'))
-		b.p[--b.len] = 0;
-	as_fmt_quoted(&clean, as_buf_str(&b), b.len);
-	if (as_text_width(as_buf_str(&clean), clean.len) > width) {
-		size_t n = 0;
-
-		while (as_text_width(clean.p, n + 1) < width)
-			n++;
-		while (n && (clean.p[n] & 0xc0) == 0x80)
-			n--;
-		as_buf_add(p->out, clean.p, n);
-		as_buf_adds(p->out, "…");
-	} else {
-		as_buf_adds(p->out, as_buf_str(&clean));
-	}
-	as_buf_clear(&b);
-	as_buf_clear(&clean);
-}
-
-static size_t indent(struct printer *p, uint32_t depth)
-{
-	size_t n = NUMBER + 2 + 2 * AS_MIN(depth, (uint32_t)INDENT_MAX);
-
-	as_buf_fill(p->out, ' ', n);
-	return n;
-}
-
-static void source_row(struct printer *p, const struct as_an_row *r)
-{
-	const char *text = as_an_line_text(as_an_file(p->t, r->file), r->line);
-	enum as_ink ink = ink_of(heat_of(p, r));
-
-	if (r->line)
-		as_buf_addf(p->out, "%*u  ", NUMBER, r->line);
-	else
-		as_buf_addf(p->out, "%*s  ", NUMBER, "?");
-	if (ink == AS_INK_BAD)
-		ink_on(p, AS_INK_STRONG);
-	if (text)
-		code_line(p, text, room(p, NUMBER + 2));
-	else if (!r->line)
-		as_buf_adds(p->out, "(no line known)");
-	if (ink == AS_INK_BAD)
-		ink_off(p, AS_INK_STRONG);
-}
-
-static const char *place_name(const struct printer *p, uint32_t place)
-{
-	const struct as_an_place *at = &p->t->places.v[place];
-
-	if (p->style->full_names && at->function != AS_NONE)
-		return p->t->v->a->model->functions.v[at->function].full;
-	return at->name;
-}
-
-/* "next ‹ fold ‹ sum": the innermost first, what only passes on behind it; in less room
- * "next ‹ 2 more". */
-static void inlined_names(const struct printer *p, const struct as_an_row *r, size_t width,
-			  struct as_buf *b)
-{
-	size_t n = 0, innermost = 0;
-
-	for (uint32_t at = r->place;; at = p->t->places.v[at].parent) {
-		const char *name = place_name(p, at);
-
-		as_buf_adds(b, b->len ? " ‹ " : "");
-		as_fmt_quoted(b, name, strlen(name));
-		if (!n++)
-			innermost = b->len;
-		if (at == r->via)
-			break;
-	}
-	if (n < 2 || as_text_width(b->p, b->len) <= width)
-		return;
-	b->p[b->len = innermost] = 0;
-	as_buf_addf(b, " ‹ %zu more", n - 1);
-}
-
-/* file:line of an inlined place; narrow: the last part of the path. */
-static void place_path(const struct printer *p, const char *file, uint32_t line,
-		       struct as_buf *b)
-{
-	struct as_buf path = {0};
-	const char *from;
-
-	as_style_path(&path, p->t->v->a->model, file);
-	from = as_buf_str(&path);
-	if (p->style->width < WIDE) {
-		const char *slash = strrchr(from, '/');
-
-		from = slash && slash[1] ? slash + 1 : from;
-	}
-	as_fmt_quoted(b, from, strlen(from));
-	if (line)
-		as_buf_addf(b, ":%u", line);
-	as_buf_clear(&path);
-}
-
-/* The end of a path says most. */
-static void add_tail(struct as_buf *out, const char *text, size_t width)
-{
-	size_t n = strlen(text), from = n > 8 * width ? n - 8 * width : 0;
-
-	if (from || as_text_width(text, n) > width) {
-		while (from < n && as_text_width(text + from, n - from) >= width)
-			from++;
-		while ((text[from] & 0xc0) == 0x80)
-			from++;
-		as_buf_adds(out, "…");
-	}
-	as_buf_adds(out, text + from);
-}
-
-static void inline_row(struct printer *p, const struct as_an_row *r)
-{
-	const char *text = as_an_line_text(as_an_file(p->t, r->file), r->line);
-	struct as_buf names = {0}, where = {0};
-	size_t used = indent(p, r->depth - 1), space = room(p, used + 2), wn, wp;
-
-	if (r->file && r->file[0])
-		place_path(p, r->file, r->line, &where);
-	wp = as_text_width(as_buf_str(&where), where.len);
-	inlined_names(p, r, space > wp + 2 ? space - wp - 2 : 0, &names);
-	wn = as_text_width(names.p, names.len);
-	as_buf_adds(p->out, "↳ ");
-	if (wn + 2 + wp > space) { /* both give way, the path first */
-		wp = AS_MIN(wp, AS_MAX(space / 2, space > wn + 2 ? space - wn - 2 : 0));
-		wn = AS_MIN(wn, space - AS_MIN(space, wp + 2));
-	}
-	as_style_cut(p->out, names.p, wn);
-	as_buf_adds(p->out, "  ");
-	as_style_ink(p->style, p->out, AS_INK_FAINT);
-	add_tail(p->out, as_buf_str(&where), wp);
-	as_style_ink(p->style, p->out, AS_INK_PLAIN);
-	if (text) {
-		text += strspn(text, " \t");
-		if (*text && space > wn + wp + 20) {
-			as_buf_adds(p->out, "  ");
-			code_line(p, text, space - wn - wp - 4);
-		}
-	}
-	as_buf_clear(&names);
-	as_buf_clear(&where);
-}
-
-/* "clock_gettime@plt" leads to "__GI___clock_gettime". */
-static bool says_it(const struct as_listing_insn *i, const char *callee)
-{
-	char base[128];
-	size_t n;
-
-	if (i && strstr(i->text, callee))
-		return true;
-	if (!i || !i->target_name)
-		return false;
-	n = strcspn(i->target_name, "@");
-	if (n == 0 || n >= sizeof base)
-		return false;
-	memcpy(base, i->target_name, n);
-	base[n] = 0;
-	return strstr(callee, base) || strstr(base, callee);
-}
-
-/* What an instruction called, where its own text does not say it (a call through a pointer). */
-static void callees(const struct printer *p, const struct as_an_row *r, struct as_buf *b)
-{
-	const struct as_annotation *a = p->t->v->a;
-	const struct as_an_insn *i = &p->t->insns.v[r->insn];
-	const struct as_annotated_insn *cost;
-	uint64_t least;
-
-	if (i->cost == AS_NONE || !a->insns.v[i->cost].ncalls)
-		return;
-	cost = &a->insns.v[i->cost];
-	/* where a timer interrupted it, any instruction seems to call the kernel */
-	least = cost->of_all.total.samples /
-		(i->text && i->text->kind == AS_INSN_CALL ? 20 : 2);
-	for (uint32_t k = 0; k < cost->ncalls; k++) {
-		const struct as_annotated_call *call = &a->calls.v[cost->call + k];
-		const char *name = a->model->functions.v[call->function].brief;
-
-		if (call->of_all.samples < least || (k == 0 && says_it(i->text, name)))
-			return;
-		as_buf_adds(b, k ? ", " : b->len ? "  → " : "→ ");
-		as_fmt_quoted(b, name, strlen(name));
-		if (cost->ncalls > 1)
-			as_buf_addf(b, " %.1f", call->of_all.value * 100);
-	}
-}
-
-/* By address: the place, where it is another one than above. */
-static void insn_place(const struct printer *p, const struct as_an_row *r, size_t row,
-		       struct as_buf *b)
-{
-	const struct as_an_place *at = &p->t->places.v[r->place];
-	const char *slash = strrchr(at->file, '/');
-
-	if (row && p->rows->v.v[row - 1].kind == AS_AN_INSN &&
-	    p->rows->v.v[row - 1].place == r->place)
-		return;
-	if (at->parent != AS_NONE) {
-		as_fmt_quoted(b, at->name, strlen(at->name));
-		as_buf_addc(b, ' ');
-	}
-	if (at->file[0] && at->line) {
-		const char *name = slash ? slash + 1 : at->file;
-
-		as_fmt_quoted(b, name, strlen(name));
-		as_buf_addf(b, ":%u", at->line);
-	}
-}
-
-static void insn_row(struct printer *p, const struct as_an_row *r, size_t row)
-{
-	const struct as_an_insn *i = &p->t->insns.v[r->insn];
-	struct as_buf text = {0}, place = {0};
-	size_t used = 1, space;
-	enum as_ink ink = ink_of(heat_of(p, r));
-
-	if (p->by_address)
-		as_buf_addc(p->out, ' ');
-	else
-		used = indent(p, r->depth);
-	used += (size_t)p->address + 2;
-	space = room(p, used);
-	as_style_ink(p->style, p->out, AS_INK_FAINT);
-	as_buf_addf(p->out, "%*llx", p->address, (unsigned long long)i->svma);
-	as_style_ink(p->style, p->out, AS_INK_PLAIN);
-	as_buf_adds(p->out, "  ");
-	if (i->text)
-		as_fmt_quoted(&text, i->text->text, strlen(i->text->text));
-	callees(p, r, &text);
-	if (p->by_address)
-		insn_place(p, r, row, &place);
-	if (ink == AS_INK_BAD)
-		ink_on(p, AS_INK_STRONG);
-	as_style_cut(p->out, as_buf_str(&text), space);
-	if (ink == AS_INK_BAD)
-		ink_off(p, AS_INK_STRONG);
-	if (place.len) {
-		size_t wt = AS_MIN(space, as_text_width(as_buf_str(&text), text.len));
-		size_t column = AS_MAX(wt + 2, AS_MIN((size_t)44, space / 2));
-
-		if (column + 12 < space) {
-			as_buf_fill(p->out, ' ', column - wt);
-			as_style_ink(p->style, p->out, AS_INK_FAINT);
-			as_style_cut(p->out, place.p, space - column);
-			as_style_ink(p->style, p->out, AS_INK_PLAIN);
-		}
-	}
-	as_buf_clear(&text);
-	as_buf_clear(&place);
-}
-
-struct called {
-	uint32_t function;
-	double share;
-};
-
-static int most_called(const void *pa, const void *pb)
-{
-	const struct called *a = pa, *b = pb;
-
-	if (a->share != b->share)
-		return a->share < b->share ? 1 : -1;
-	return a->function < b->function ? -1 : a->function > b->function;
-}
-
-/* Calls of a place to functions that are worth it, summed over its instructions. */
-static size_t calls_of(const struct printer *p, uint32_t place, struct called **ret)
-{
-	const struct as_an_tree *t = p->t;
-	const struct as_annotation *a = t->v->a;
-	double least = a->of_all.total.value / 100;
-	AS_VEC(struct called) called = {0};
-	struct as_map64 ids = {0};
-	size_t n = 0;
-
-	for (uint32_t i = t->places.v[place].first_insn; i != AS_NONE; i = t->insns.v[i].next) {
-		uint32_t c = t->insns.v[i].cost;
-
-		for (uint32_t k = 0; c != AS_NONE && k < a->insns.v[c].ncalls; k++) {
-			const struct as_annotated_call *call =
-				&a->calls.v[a->insns.v[c].call + k];
-			bool fresh;
-			uint64_t *id = as_map64_put(&ids, call->function, &fresh);
-
-			if (fresh) {
-				*id = called.n;
-				as_vec_push(&called, (struct called){call->function, 0});
-			}
-			called.v[*id].share += call->of_all.value;
-		}
-	}
-	as_map64_clear(&ids);
-	if (called.n)
-		qsort(called.v, called.n, sizeof *called.v, most_called);
-	while (n < called.n && called.v[n].share >= least)
-		n++;
-	*ret = called.v;
-	return n;
-}
-
-static void calls_row(struct printer *p, const struct as_an_row *r)
-{
-	enum { NAMES = 4 };
-	struct called *called;
-	size_t used = indent(p, r->depth), n = calls_of(p, r->place, &called);
-	struct as_buf b = {0};
-
-	for (size_t i = 0; i < AS_MIN(n, (size_t)NAMES); i++) {
-		const char *name = p->t->v->a->model->functions.v[called[i].function].brief;
-
-		as_buf_adds(&b, i ? ", " : "→ ");
-		as_fmt_quoted(&b, name, strlen(name));
-		as_buf_addf(&b, " %.1f", called[i].share * 100);
-	}
-	if (n > NAMES)
-		as_buf_addf(&b, " and %zu more", n - NAMES);
-	as_style_ink(p->style, p->out, AS_INK_FAINT);
-	as_style_cut(p->out, as_buf_str(&b), room(p, used));
-	as_style_ink(p->style, p->out, AS_INK_PLAIN);
-	free(called);
-	as_buf_clear(&b);
-}
-
-static void fold_row(struct printer *p, const struct as_an_row *r)
-{
-	struct as_buf b = {0};
-
-	if (p->by_address)
-		as_buf_addc(p->out, ' ');
-	else
-		indent(p, r->depth);
-	as_buf_adds(&b, "⋯ ");
-	as_fmt_count(&b, r->folded);
-	as_buf_addf(&b, r->insns ? " instruction%s" : " line%s", r->folded == 1 ? "" : "s");
-	if (r->share > 0)
-		as_buf_addf(&b, ", together %.1f %%",
-			    r->share * 100 *
-				    (p->t->v->q->of == AS_ANNOTATE_FUNCTION
-					     ? 1
-					     : p->t->v->a->of_all.total.value));
-	else
-		as_buf_adds(&b, " without samples");
-	as_style_ink(p->style, p->out, AS_INK_FAINT);
-	as_buf_adds(p->out, b.p);
-	as_style_ink(p->style, p->out, AS_INK_PLAIN);
-	as_buf_clear(&b);
-}
-
-static void file_row(struct printer *p, const struct as_an_row *r)
-{
-	const struct as_listing_file *f = as_an_file(p->t, r->file);
-	struct as_buf path = {0}, clean = {0};
-
-	if (r->file && r->file[0])
-		as_style_path(&path, p->t->v->a->model, r->file);
-	else
-		as_buf_adds(&path, "(no file known)");
-	as_fmt_quoted(&clean, path.p, path.len);
-	as_buf_fill(p->out, ' ', NUMBER + 2);
-	as_style_ink(p->style, p->out, AS_INK_FAINT);
-	add_tail(p->out, clean.p, room(p, NUMBER + 2 + 16));
-	if (!f || !f->lines.n)
-		as_buf_adds(p->out, "  (not found)");
-	as_style_ink(p->style, p->out, AS_INK_PLAIN);
-	as_buf_clear(&path);
-	as_buf_clear(&clean);
-}
-
-static void part_row(struct printer *p, const struct as_an_row *r)
-{
-	as_style_ink(p->style, p->out, AS_INK_FAINT);
-	as_buf_addf(p->out, " ── another part of the function, at %llx ──",
-		    (unsigned long long)p->t->insns.v[r->insn].svma);
-	as_style_ink(p->style, p->out, AS_INK_PLAIN);
-}
-
-static void print_row(struct printer *p, size_t row)
+static void print_row(struct as_an_printer *p, size_t row)
 {
 	const struct as_an_row *r = &p->rows->v.v[row];
 
 	figures(p, r);
 	gutter(p, row);
-	switch (r->kind) {
-	case AS_AN_FILE:
-		file_row(p, r);
-		break;
-	case AS_AN_SOURCE:
-		source_row(p, r);
-		break;
-	case AS_AN_INLINE:
-		inline_row(p, r);
-		break;
-	case AS_AN_CALLS:
-		calls_row(p, r);
-		break;
-	case AS_AN_INSN:
-		insn_row(p, r, row);
-		break;
-	case AS_AN_PART:
-		part_row(p, r);
-		break;
-	case AS_AN_FOLD:
-		fold_row(p, r);
-		break;
-	}
+	as_an_row_text(p, row);
 	while (p->out->len && p->out->p[p->out->len - 1] == ' ')
 		p->out->p[--p->out->len] = 0;
 	as_buf_addc(p->out, '\n');
@@ -646,7 +210,7 @@ static void print_row(struct printer *p, size_t row)
 
 /* ---- all of it ---- */
 
-static bool totals_are_news(const struct printer *p)
+static bool totals_are_news(const struct as_an_printer *p)
 {
 	as_vec_foreach (r, &p->rows->v) {
 		const struct as_cost *c = cost_of(p, r);
@@ -669,7 +233,7 @@ static int address_digits(const struct as_an_tree *t)
 	return n;
 }
 
-static void head(struct printer *p)
+static void head(struct as_an_printer *p)
 {
 	as_style_ink(p->style, p->out, AS_INK_FAINT);
 	as_buf_addf(p->out, "%-*s", FIGURE + 1, "  self %");
@@ -681,7 +245,7 @@ static void head(struct printer *p)
 	if (p->by_address)
 		as_buf_addf(p->out, " %*s  instruction", p->address, "at");
 	else
-		as_buf_addf(p->out, "%*s  source", NUMBER, "line");
+		as_buf_addf(p->out, "%*s  source", AS_AN_NUMBER, "line");
 	as_style_ink(p->style, p->out, AS_INK_PLAIN);
 	as_buf_addc(p->out, '\n');
 }
@@ -689,10 +253,10 @@ static void head(struct printer *p)
 void as_an_print(const struct as_an_tree *t, const struct as_an_rows *rows,
 		 const struct as_style *style, struct as_buf *out)
 {
-	struct printer p = {.t = t, .rows = rows, .style = style, .out = out};
+	struct as_an_printer p = {.t = t, .rows = rows, .style = style, .out = out};
 
-	p.by_address = t->v->q->show == AS_ANNOTATE_ASM;
-	p.samples = style->width >= WIDE;
+	p.by_address = rows->by_address;
+	p.samples = style->width >= AS_AN_WIDE;
 	p.totals = totals_are_news(&p);
 	p.address = address_digits(t);
 	make_gutter(&p);
