@@ -272,6 +272,12 @@ function checkModel(m) {
 	for (let i = 0; i < s.n; i++)
 		if (!(s.weight[i] >= 0) || (i && s.time[i] < s.time[i - 1]))
 			throw new DataError(`sample ${i} is out of order`);
+	for (const o of [...m.modules, ...m.processes, ...m.threads])
+		if (typeof o !== 'object' || o === null || typeof o.name !== 'string')
+			throw new DataError('a module, process or thread has no name');
+	for (const o of m.modules)
+		if (typeof o.path !== 'string')
+			throw new DataError('a module has no path');
 	for (const t of m.threads)
 		if (!(t.process >= 0 && t.process < m.processes.length))
 			throw new DataError('a thread has no process');

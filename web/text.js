@@ -72,7 +72,7 @@ export function treeText(profile, tree, o = {}) {
 	let node = 0, more = false;
 	for (;;) {
 		const deep = tree.depth[node] <= maxDepth;
-		if (deep && tree.total[node] >= minShare * whole) {
+		if (deep && (node === 0 || tree.total[node] >= minShare * whole)) {
 			if (lines.length === limit) {
 				more = true;
 				break;
