@@ -31,6 +31,11 @@ export function shareParts(s) {
 	return [value, `±${(half * 100).toFixed(half < 0.0005 ? 2 : 1)}`];
 }
 
+/** A thread's part of all, in few letters. @param {number} x */
+export function lanePart(x) {
+	return x > 0 && x < 0.001 ? '< 0.1 %' : `${(x * 100).toFixed(x < 0.0995 ? 1 : 0)} %`;
+}
+
 /** @param {Share} s */
 export function shareText(s) {
 	const [v, i] = shareParts(s);

@@ -14,6 +14,7 @@ import { explain } from './glossary.js';
  * @property {boolean} [right]
  * @property {string} [word]  of the glossary
  * @property {boolean} [sortable]
+ * @property {boolean} [spare]  left out where the grid is narrow
  * @property {(row: number, cell: HTMLElement) => void} cell
  */
 
@@ -32,6 +33,7 @@ import { explain } from './glossary.js';
  * @property {(row: number) => number} [up]   the parent's row, -1 none
  */
 
+const GRID_NARROW = 860;
 const GRID_ROW = 24, GRID_HEAD = 30, GRID_SPARE = 6, GRID_MOST = 1250000, GRID_PRINTED = 300;
 let gridCount = 0;
 
@@ -47,6 +49,11 @@ export class Grid {
 		/** @type {{column: string, down: boolean} | null} */
 		this.sorted = null;
 		this.printing = false;
+		this.narrow = false;
+		/** @type {Column[]} */
+		this.all = options.columns;
+		/** @type {Column[]} */
+		this.columns = [];
 		this.head = el('div', { class: 'head', role: 'row', 'aria-rowindex': '1' });
 		this.space = el('div', { class: 'space', role: 'rowgroup' });
 		this.element = el('div', {
@@ -77,9 +84,10 @@ export class Grid {
 		window.addEventListener('afterprint', () => this.print(false));
 	}
 
-	/** @param {Column[]} columns */
-	setColumns(columns) {
-		this.columns = columns;
+	/** @param {Column[]} all */
+	setColumns(all) {
+		this.all = all;
+		const columns = this.columns = all.filter(c => !this.narrow || !c.spare);
 		this.element.style.setProperty('--cols', columns.map(c => c.width).join(' '));
 		for (const row of this.pool)
 			row.remove();
@@ -131,7 +139,11 @@ export class Grid {
 	draw() {
 		if (!this.element.isConnected)
 			return;
-		const height = this.element.clientHeight;
+		const height = this.element.clientHeight, narrow = this.element.clientWidth < GRID_NARROW;
+		if (narrow !== this.narrow && height) {
+			this.narrow = narrow;
+			this.setColumns(this.all);
+		}
 		let first = Math.max(0, Math.floor(this.element.scrollTop / GRID_ROW) - GRID_SPARE);
 		let last = Math.min(this.n, Math.ceil((this.element.scrollTop + height) / GRID_ROW) + GRID_SPARE);
 		if (this.printing)
@@ -150,7 +162,7 @@ export class Grid {
 	}
 
 	makeRow() {
-		return el('div', { class: 'row', role: 'row' }, ...(this.columns ?? []).map(c =>
+		return el('div', { class: 'row', role: 'row' }, ...this.columns.map(c =>
 			el('div', { class: `cell ${c.class ?? ''} ${c.right ? 'right' : ''}`, role: 'gridcell' })));
 	}
 
@@ -169,7 +181,7 @@ export class Grid {
 			else
 				row.setAttribute('aria-expanded', String(open));
 		}
-		(this.columns ?? []).forEach((c, k) => c.cell(i, /** @type {HTMLElement} */ (row.children[k])));
+		this.columns.forEach((c, k) => c.cell(i, /** @type {HTMLElement} */ (row.children[k])));
 	}
 
 	/** @param {number} row @param {boolean} [quiet] */

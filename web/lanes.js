@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // CPU over time as small areas: what the first screen, the strip in the filter bar and the time
-// line draw. A lane's height is one CPU (or the busiest moment, where weights are no times).
+// line draw. A lane's height is one CPU or a round part of it (the busiest moment, where weights are
+// no times).
 import { cssColor } from './page.js';
 import { GROUPS, GROUP_OF } from './cells.js';
 
@@ -16,7 +17,7 @@ import { GROUPS, GROUP_OF } from './cells.js';
  * @property {number} width   ns of a bucket
  * @property {Map<number, Float64Array>} threads
  * @property {Map<number, number>} weight   of a thread in the range
- * @property {number} most   weight of a bucket that fills a lane
+ * @property {number} most   weight of a bucket that fills a lane: one CPU or a round part of it
  * @property {boolean[]} groups   which are there
  */
 
@@ -89,8 +90,9 @@ export function laneData(model, { from, to, buckets }) {
 		data.groups[g] = true;
 		data.weight.set(thread[i], (data.weight.get(thread[i]) ?? 0) + weight[i]);
 	}
-	if (model.meta.unit !== 'ns')
-		data.most = laneMost(data);
+	const most = laneMost(data);
+	// A round part of a CPU that all lanes fit in: threads that share CPUs use little of one each.
+	data.most = model.meta.unit === 'ns' ? width * ([0.02, 0.05, 0.1, 0.25, 0.5].find(x => most <= x * width) ?? 1) : most;
 	return data;
 }
 
@@ -109,6 +111,12 @@ export function laneSum(values, bucket) {
 	for (let g = 0; g < GROUPS.length; g++)
 		sum += values[bucket * GROUPS.length + g];
 	return sum;
+}
+
+/** What a lane's full height stands for. @param {LaneData} data @param {Model} model */
+export function laneScale(data, model) {
+	const part = data.most / data.width;
+	return model.meta.unit !== 'ns' ? '' : part >= 0.99 ? 'full height: one CPU' : `full height: ${Math.round(part * 100)} % of a CPU`;
 }
 
 /**

@@ -5,8 +5,8 @@
 import { el, fill } from './page.js';
 import { term, sentence } from './glossary.js';
 import { duration, count, weight } from './format.js';
-import { fillMeter, shareParts, shareText, whereText, groupLegend } from './cells.js';
-import { laneData, laneBuckets, laneLost, drawLane, drawLost, drawAxis, groupColors, sizedCanvas } from './lanes.js';
+import { fillMeter, lanePart, shareParts, shareText, whereText, groupLegend } from './cells.js';
+import { laneData, laneBuckets, laneLost, laneScale, drawLane, drawLost, drawAxis, groupColors, sizedCanvas } from './lanes.js';
 
 /** @typedef {import('./page.js').Page} Page */
 /** @typedef {import('./page.js').PageState} PageState */
@@ -53,10 +53,8 @@ export function leadText(model) {
 	if (cpu !== null && wall > 0) {
 		const busy = cpu / wall;
 		text += ` and used ${duration(cpu)} of {CPU time|CPU time}: `;
-		if (busy < 0.5)
-			text += `it was off the CPU most of the time, and only the ${Math.round(busy * 100)} % of a CPU that it used are in this profile.`;
-		else
-			text += `${busy.toFixed(1)} CPUs were busy on average.`;
+		text += busy < 0.95 ? `${Math.round(busy * 100)} % of one CPU. The rest of the time it waited, which this profile does not show.`
+			: busy < 1.5 ? 'one CPU was busy all the time.' : `${busy.toFixed(1)} CPUs were busy on average.`;
 	} else
 		text += '.';
 	if (!hot.length)
@@ -77,11 +75,10 @@ export function leadText(model) {
 export function makeOverview(page) {
 	const { model } = page;
 	const lanes = el('div', { class: 'lanes-small' });
-	const legend = el('div');
+	const legend = el('div'), note = el('span', { class: 'note' });
 	const element = el('div', { class: 'view overview', 'aria-label': 'Overview', role: 'region', tabindex: '-1' },
 		el('div', { class: 'inner' }, overviewFacts(page), overviewHot(page),
-			el('section', { class: 'card' }, el('h2', {}, 'CPU by thread over time',
-				el('span', { class: 'note' }, model.meta.unit === 'ns' ? 'full height: one CPU' : '')), lanes, legend),
+			el('section', { class: 'card' }, el('h2', {}, 'CPU by thread over time', note), lanes, legend),
 			overviewTrust(page), overviewNext(page)));
 	let drawn = '';
 	const show = () => {
@@ -89,7 +86,7 @@ export function makeOverview(page) {
 		if (now === drawn)
 			return;
 		drawn = now;
-		overviewLanes(page, lanes, legend);
+		note.textContent = overviewLanes(page, lanes, legend);
 	};
 	new ResizeObserver(() => element.isConnected && show()).observe(element);
 	return { element, show, text: () => overviewText(model) };
@@ -223,7 +220,7 @@ function overviewNext(page) {
 			}, 'Copy')), el('div', { class: 'why' }, n.why)))));
 }
 
-/** @param {Page} page @param {HTMLElement} lanes @param {HTMLElement} legend */
+/** @param {Page} page @param {HTMLElement} lanes @param {HTMLElement} legend @returns {string} the scale */
 function overviewLanes(page, lanes, legend) {
 	const { model } = page, to = model.meta.duration || 1;
 	const pixels = Math.max(120, lanes.clientWidth - 200);
@@ -241,7 +238,7 @@ function overviewLanes(page, lanes, legend) {
 		}));
 		lanes.append(el('span', { class: 'label', title: `thread ${thread.tid} of ${model.processes[thread.process]?.name ?? ''}` },
 			thread.name, ' ', el('span', { class: 'faint' }, String(thread.tid))), canvas,
-		el('span', { class: 'number soft', title: weight(w, model.meta.unit), style: { 'text-align': 'right' } }, `${(w / sum * 100).toFixed(0)} %`));
+		el('span', { class: 'number soft', title: weight(w, model.meta.unit), style: { 'text-align': 'right' } }, lanePart(w / sum)));
 		draws.push(() => {
 			const box = { x: 0, y: 0, w: canvas.clientWidth, h: canvas.clientHeight };
 			const ctx = sizedCanvas(canvas, box.w, box.h);
@@ -263,6 +260,7 @@ function overviewLanes(page, lanes, legend) {
 		legend.firstElementChild?.append(el('span', {}, el('span', { class: 'dot', style: { background: 'var(--lost)' } }),
 			`${count(model.meta.trust.lost)} samples `, term('lost'), ' here'));
 	legend.style.marginTop = '8px';
+	return laneScale(data, model);
 }
 
 /** @param {import('./types.js').Model} model */

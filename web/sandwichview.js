@@ -60,8 +60,9 @@ export class SandwichView {
 		const name = profile.name(key), { page } = this;
 		const link = (/** @type {string} */ label, /** @type {Partial<PageState>} */ to) =>
 			el('a', { href: page.href(to) }, label);
-		fill(this.head, el('h2', { title: name.full }, name.full || name.brief, el('span', { class: 'where' }, [...new Set([whereText(name),
-			moduleText(name.module)])].filter(Boolean).join(' · '))),
+		const from = [...new Set([whereText(name), moduleText(name.module)])].filter(Boolean).join(' · ');
+		fill(this.head, el('div', { class: 'what' }, el('h2', { title: name.full }, name.brief),
+			el('span', { class: 'where', title: name.full }, name.full !== name.brief ? `${from}   ${name.full}` : from)),
 		el('span', { class: 'number' }, term('self'), ` ${shareText(s.self)}`),
 		el('span', { class: 'number' }, term('total'), ` ${shareText(s.total)}`),
 		el('span', { class: 'number soft' }, `${count(s.total.samples)} samples`),
@@ -90,7 +91,7 @@ export class SandwichView {
 		const { profile } = this;
 		if (!profile || !this.callers.tree || !this.callees.tree)
 			return '';
-		return `${this.head.querySelector('h2')?.firstChild?.textContent ?? ''}\n\ncallers\n${treeText(profile, this.callers.tree, { minShare: 0.002 })
+		return `${this.head.querySelector('h2')?.textContent ?? ''}\n\ncallers\n${treeText(profile, this.callers.tree, { minShare: 0.002 })
 		}\ncallees\n${treeText(profile, this.callees.tree, { minShare: 0.002 })}`;
 	}
 

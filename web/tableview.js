@@ -91,7 +91,7 @@ export class TableView {
 			{ id: 'meter', title: '', width: '90px', cell: (i, cell) => fillMeter(cell, this.lines[i].row.self, this.most) },
 			{ id: 'total', title: 'Total %', width: '96px', class: 'share', right: true, word: 'total', sortable: true, cell: share('total') },
 			{
-				id: 'samples', title: 'Samples', width: '74px', class: 'number', right: true, word: 'sample', sortable: true,
+				id: 'samples', title: 'Samples', width: '74px', spare: true, class: 'number', right: true, word: 'sample', sortable: true,
 				cell: (i, cell) => {
 					cell.textContent = count(this.lines[i].row.self.samples);
 				},

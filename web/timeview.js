@@ -6,11 +6,11 @@
 import { el, fill, cssColor } from './page.js';
 import { count, duration, weight } from './format.js';
 import { explain } from './glossary.js';
-import { GROUPS, groupLegend } from './cells.js';
+import { GROUPS, groupLegend, lanePart } from './cells.js';
 import { dragRange, shadeOutside } from './filterbar.js';
 import { showTip } from './layer.js';
 import {
-	axisLabel, drawAxis, drawLane, drawLost, groupColors, laneBuckets, laneData, laneLost, laneSum, laneTotal, sizedCanvas,
+	axisLabel, drawAxis, drawLane, drawLost, groupColors, laneBuckets, laneData, laneLost, laneScale, laneSum, laneTotal, sizedCanvas,
 } from './lanes.js';
 
 /** @typedef {import('./page.js').Page} Page */
@@ -107,7 +107,7 @@ export class TimeView {
 				'aria-label': `${thread.name} ${thread.tid}: ${weight(w, model.meta.unit)}, ${Math.round(w / sum * 100)} percent`,
 				onclick: (/** @type {MouseEvent} */ event) => this.pick(t, event.shiftKey || event.ctrlKey || event.metaKey),
 			}, el('span', { class: 'label' }, thread.name, ' ', el('span', { class: 'faint' }, from)),
-			el('span', { class: 'number soft' }, `${(w / sum * 100).toFixed(w / sum < 0.0995 ? 1 : 0)} %`));
+			el('span', { class: 'number soft' }, lanePart(w / sum)));
 			return button;
 		});
 		this.lanes.append(...this.buttons, this.first);
@@ -232,7 +232,7 @@ export class TimeView {
 			for (let g = 0; g < GROUPS.length; g++) {
 				const w = values[b * GROUPS.length + g];
 				if (w)
-					lines.push(`${(w / data.most * 100).toFixed(0)} % ${GROUPS[g].label}`);
+					lines.push(`${(w / (model.meta.unit === 'ns' ? data.width : data.most) * 100).toFixed(0)} % ${GROUPS[g].label}`);
 			}
 		else if (values || thread !== undefined)
 			lines.push('no sample here');
@@ -268,6 +268,7 @@ export class TimeView {
 			const data = laneData(model, range);
 			this.cache = { key, data, all: laneTotal(data), lost: laneLost(model, range) };
 			fill(this.legend, groupLegend(data.groups));
+			this.legend.firstElementChild?.prepend(el('span', {}, laneScale(data, model)));
 			if (this.cache.lost.some(x => x > 0))
 				this.legend.firstElementChild?.append(el('span', {}, el('span', { class: 'dot', style: { background: 'var(--lost)' } }),
 					explain(el('span', { class: 'term', tabindex: '0' }, 'lost'), 'lost')));

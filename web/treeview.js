@@ -13,6 +13,7 @@ import { fillMeter, fillShare, fillMarked, whereText, GROUP_OF, GROUPS } from '.
 /** @typedef {import('./types.js').Tree} Tree */
 /** @typedef {import('./query.js').Profile} Profile */
 
+const TREE_INDENT = 12;
 const TREE_OPEN_SHARE = 0.5, TREE_OPEN_MOST = 24, TREE_INDENT_MOST = 40, TREE_DEEP_MOST = 5000;
 
 /** A tree of which parts are open, as rows of a grid. */
@@ -80,12 +81,12 @@ export class TreeGrid {
 					cell.textContent = x >= 0.0005 ? (x * 100).toFixed(1) : '';
 				},
 			},
-			...(this.how.narrow ? [] : [{
-				id: 'samples', title: 'Samples', width: '64px', class: 'number', right: true, word: 'sample',
-				cell: (/** @type {number} */ i, /** @type {HTMLElement} */ cell) => {
+			{
+				id: 'samples', title: 'Samples', width: '64px', spare: true, class: 'number', right: true, word: 'sample',
+				cell: (i, cell) => {
 					cell.textContent = count(this.tree?.samples[this.rows[i]] ?? 0);
 				},
-			}]),
+			},
 			{ id: 'name', title: 'Function', width: 'minmax(0, 1fr)', class: 'name', cell: (i, cell) => this.nameCell(i, cell) },
 		];
 	}
@@ -112,7 +113,7 @@ export class TreeGrid {
 		const open = this.hasChildren(node) ? this.opened[node] ? '▾' : '▸' : '';
 		const text = el('span', { class: name.brief.length <= 24 ? 'text short' : 'text', title: `${name.full}\n${depth} deep` });
 		fillMarked(text, name.brief, this.page.state.search);
-		cell.style.paddingLeft = `${indent * 14}px`;
+		cell.style.paddingLeft = `${indent * TREE_INDENT}px`;
 		fill(cell, el('span', { class: 'twist', 'aria-hidden': 'true' }, open),
 			el('span', { class: 'dot', style: { background: `var(--cat-${GROUPS[GROUP_OF[name.category] ?? 5].id})` } }), text,
 			name.kind === 'function' ? el('span', { class: 'where' }, whereText(name)) : null);
