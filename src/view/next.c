@@ -232,6 +232,27 @@ static void by_sample(struct steps *s)
 	}
 }
 
+/* Time spread over many functions has its shape in larger units. */
+static void spread(struct steps *s)
+{
+	bool has_crates = false;
+
+	as_vec_foreach (row, &s->q->flat->rows) {
+		if (row->self.value >= WORTH)
+			return;
+		has_crates |= row->crate && *row->crate;
+	}
+	if (!s->q->flat->rows.n || s->q->asked->by != AS_BY_FUNCTION)
+		return;
+
+	struct step *step = add(s, 0.05);
+
+	as_buf_addf(&step->command, "assay report --by %s", has_crates ? "crate" : "module");
+	add_file(s, step);
+	as_buf_addf(&step->why, "no function stands out: the %s",
+		    has_crates ? "crates" : "modules");
+}
+
 static int by_worth(const void *a, const void *b)
 {
 	const struct step *x = a, *y = b;
@@ -258,6 +279,7 @@ void as_next_make(const struct as_next_request *q, struct as_next_steps *ret)
 	hot_foreign(&s);
 	hot_own(&s);
 	dispatcher(&s);
+	spread(&s);
 	by_sample(&s);
 	if (s.v.n)
 		qsort(s.v.v, s.v.n, sizeof *s.v.v, by_worth);

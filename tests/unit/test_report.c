@@ -202,6 +202,24 @@ static void steps_come_from_the_data_and_are_at_most_three(void **state)
 	as_buf_clear(&out);
 }
 
+static void where_nothing_stands_out_larger_units_are_offered(void **state)
+{
+	struct as_row rows[] = {row("app::a", "app", "src/a.rs", 8, "app"),
+				row("b", "", "", 0, "libb.so")};
+	struct as_buf out = {0};
+
+	rows[0].self = rows[0].total = share(3);
+	rows[1].self = rows[1].total = share(2);
+	next_steps(rows, 2, NULL, &out);
+	assert_non_null(strstr(out.p, "assay report --by crate"));
+	next_steps(&rows[1], 1, NULL, &out);
+	assert_non_null(strstr(out.p, "assay report --by module"));
+	rows[1].self = share(6);
+	next_steps(&rows[1], 1, NULL, &out);
+	assert_null(strstr(out.p, "--by module"));
+	as_buf_clear(&out);
+}
+
 static void names_that_a_command_cannot_carry_are_not_offered(void **state)
 {
 	struct as_row rows[] = {row("a\033[31mb", "x", "", 0, "app"),
@@ -254,6 +272,7 @@ int main(void)
 		cmocka_unit_test(paths_lose_what_they_share),
 		cmocka_unit_test(the_time_that_tells_rows_apart_grows_with_the_square),
 		cmocka_unit_test(steps_come_from_the_data_and_are_at_most_three),
+		cmocka_unit_test(where_nothing_stands_out_larger_units_are_offered),
 		cmocka_unit_test(names_that_a_command_cannot_carry_are_not_offered),
 		cmocka_unit_test(threads_and_the_kernel_are_worth_a_step),
 	};
