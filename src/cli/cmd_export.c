@@ -18,7 +18,7 @@ struct export_args {
 };
 
 #define CHOICE(name, suffix, readable, summary) "|" #name
-#define HELP(name, suffix, readable, summary)   "; " #name ": " summary
+#define HELP(name, suffix, readable, summary)   "\n" #name ": " summary
 
 static const struct as_option export_options[] = {
 	{.name = "to",
@@ -28,7 +28,7 @@ static const struct as_option export_options[] = {
 	 .choices = "auto" AS_EXPORTERS(CHOICE),
 	 .def = "auto",
 	 .group = "Output",
-	 .help = "auto: what the ending of -o says, else folded" AS_EXPORTERS(HELP)},
+	 .help = "auto: by the ending of -o, else folded" AS_EXPORTERS(HELP)},
 	{.name = "output",
 	 .letter = 'o',
 	 .type = AS_OPT_TEXT,

@@ -31,7 +31,7 @@ void as_help_overview(struct as_buf *out)
 		"\nassay CMD --help shows a command's options; assay --version the version.\n");
 }
 
-/* text in words from column `at` on; the cursor is at column `cursor`. */
+/* text in words from column `at` on; the cursor is at column `cursor`. Its own line breaks stay. */
 static void add_wrapped(struct as_buf *out, const char *text, size_t at, size_t cursor)
 {
 	if (cursor + 2 > at) {
@@ -41,9 +41,9 @@ static void add_wrapped(struct as_buf *out, const char *text, size_t at, size_t 
 	as_buf_fill(out, ' ', at - cursor);
 	cursor = at;
 	while (*text) {
-		size_t n = strcspn(text, " "), w = as_text_width(text, n);
+		size_t n = strcspn(text, " \n"), w = as_text_width(text, n);
 
-		if (cursor > at && cursor + 1 + w > HELP_WIDTH) {
+		if (cursor > at && (text[-1] == '\n' || cursor + 1 + w > HELP_WIDTH)) {
 			as_buf_addc(out, '\n');
 			as_buf_fill(out, ' ', at);
 			cursor = at;
@@ -53,7 +53,7 @@ static void add_wrapped(struct as_buf *out, const char *text, size_t at, size_t 
 		}
 		as_buf_add(out, text, n);
 		cursor += w;
-		text += n + (text[n] == ' ');
+		text += n + (text[n] != 0);
 	}
 	as_buf_addc(out, '\n');
 }
@@ -77,7 +77,8 @@ static void option_text(struct as_buf *out, const struct as_option *o)
 {
 	as_buf_adds(out, o->help);
 	if (shown_default(o))
-		as_buf_addf(out, " (default: %s)", shown_default(o));
+		as_buf_addf(out, "%s(default: %s)", strchr(o->help, '\n') ? "\n" : " ",
+			    shown_default(o));
 }
 
 static void help_option(struct as_buf *out, const struct as_option *o)
@@ -160,11 +161,20 @@ static void md_title(struct as_buf *out, const char *group)
 
 static void md_option(struct as_buf *out, const struct as_option *o)
 {
+	struct as_buf text = {0};
+
 	as_buf_adds(out, "\n`");
 	option_words(out, o);
 	as_buf_adds(out, "`\n:   ");
-	option_text(out, o);
+	option_text(&text, o);
+	for (const char *p = text.p; *p; p++) {
+		if (*p != '\n')
+			as_buf_addc(out, *p);
+		else
+			as_buf_adds(out, p[1] == '(' ? " " : "; ");
+	}
 	as_buf_addc(out, '\n');
+	as_buf_clear(&text);
 }
 
 void as_help_markdown(struct as_buf *out, const struct as_cmd *cmd)

@@ -42,9 +42,9 @@ struct as_option {
 	const char *arg; /* word for the value in help */
 	double min, max; /* INT, NUM, DURATION (s), SIZE (bytes); both 0: unbounded */
 	const char *choices;
-	const char *def;      /* NULL: zero, not mentioned */
-	const char *def_text; /* shown instead of def */
-	const char *group, *help;
+	const char *def;          /* NULL: zero, not mentioned */
+	const char *def_text;     /* shown instead of def */
+	const char *group, *help; /* line breaks in help are kept in --help */
 };
 
 /* What to parse and where the results go. Operands are moved to the front of argv[0 … *]. */

@@ -397,7 +397,7 @@ static void on_mapping(void *ctx, uint64_t time_ns, struct as_process *p,
 						.avma = m->start,
 						.size_bytes = m->end - m->start,
 						.off = m->off,
-						.svma = m->start - m->bias});
+						.svma = m->start - m->bias + 1});
 }
 
 void as_recorder_listener(struct as_recorder *r, struct as_image_listener *ret)

@@ -44,7 +44,7 @@ static void take_maps(const struct as_model *m, struct as_pprof_mappings *p)
 		struct as_pprof_mapping *to = &p->v[map->module];
 		uint64_t end;
 
-		if (!map->svma || is_kernel(&m->modules.v[map->module]) ||
+		if (!map->knows_svma || is_kernel(&m->modules.v[map->module]) ||
 		    __builtin_add_overflow(map->avma, map->size_bytes, &end))
 			continue;
 		if (owner[map->module] == AS_NONE) {

@@ -217,7 +217,8 @@ static int on_map(void *ctx, const struct as_rec_map *r)
 						   .avma = r->avma,
 						   .size_bytes = r->size_bytes,
 						   .off = r->off,
-						   .svma = r->svma,
+						   .svma = r->svma - 1,
+						   .knows_svma = r->svma != 0,
 						   .process = (uint32_t)r->process,
 						   .module = (uint32_t)r->module});
 	return as_loader_charge(l, sizeof(struct as_m_map));

@@ -41,8 +41,9 @@ struct as_m_thread {
 };
 struct as_m_map { /* a module's executable segment in a process */
 	uint64_t time_ns, avma, size_bytes, off;
-	uint64_t svma; /* of its first byte; 0: not known */
+	uint64_t svma; /* of its first byte, when knows_svma */
 	uint32_t process, module;
+	bool knows_svma;
 };
 enum as_function_flags {
 	AS_FUNCTION_SYNTHETIC = 1, /* no symbol: "module+0x1234", "[unknown 0x…]", "[jit]" */

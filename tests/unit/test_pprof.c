@@ -207,6 +207,7 @@ static void make(struct as_model *m)
 						.size_bytes = 0x3000,
 						.off = 0x800,
 						.svma = 0x1000,
+						.knows_svma = true,
 						.process = 0,
 						.module = HM_APP});
 	hm_samples(m, 0, st_work, AS_END_ROOT, 5);
