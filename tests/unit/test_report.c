@@ -198,7 +198,7 @@ static void steps_come_from_the_data_and_are_at_most_three(void **state)
 	assert_non_null(
 		strstr(out.p, "assay report --callees 'app::Index<K>::add' 'my file.assay'"));
 	next_steps(&rows[4], 1, NULL, &out); /* main hands out everything: no news */
-	assert_int_equal(count_lines(out.p), 1);
+	assert_null(strstr(out.p, "--callees"));
 	as_buf_clear(&out);
 }
 
