@@ -117,6 +117,15 @@ export class Flame {
 		this.depths = depths;
 		this.offset = new Uint32Array(depths + 1);
 		this.order = this.sorted();
+		// In the order of `order`, so that a search touches neighbouring memory.
+		/** @type {Float64Array} */
+		this.begin = new Float64Array(tree.n);
+		/** @type {Float64Array} */
+		this.end = new Float64Array(tree.n);
+		for (let i = 0; i < tree.n; i++) {
+			this.begin[i] = this.start[this.order[i]];
+			this.end[i] = this.begin[i] + this.size[this.order[i]];
+		}
 		this.lowest = lowestDepths(tree);
 	}
 
@@ -147,15 +156,41 @@ export class Flame {
 	 * @param {number} depth
 	 * @param {number} x
 	 * @param {boolean} byEnd
-	 * @param {number} [from]  where to begin
 	 * @returns {number}
 	 */
-	find(depth, x, byEnd, from) {
-		const {order, start, size} = this;
-		let low = from ?? this.offset[depth], high = this.offset[depth + 1];
+	find(depth, x, byEnd) {
+		const {begin, end} = this;
+		let low = this.offset[depth], high = this.offset[depth + 1];
 		while (low < high) {
-			const mid = (low + high) >> 1, node = order[mid];
-			if (byEnd ? start[node] + size[node] > x : start[node] >= x)
+			const mid = (low + high) >> 1;
+			if (byEnd ? end[mid] > x : begin[mid] >= x)
+				high = mid;
+			else
+				low = mid + 1;
+		}
+		return low;
+	}
+
+	/**
+	 * First place from `low` on whose box begins at or after x: by steps that double, since it is
+	 * near most of the time.
+	 * @param {number} low
+	 * @param {number} limit
+	 * @param {number} x
+	 * @returns {number}
+	 */
+	skip(low, limit, x) {
+		const {begin} = this;
+		let step = 1, high = low;
+		while (high < limit && begin[high] < x) {
+			low = high + 1;
+			high += step;
+			step *= 2;
+		}
+		high = Math.min(high, limit);
+		while (low < high) {
+			const mid = (low + high) >> 1;
+			if (begin[mid] >= x)
 				high = mid;
 			else
 				low = mid + 1;
@@ -172,7 +207,7 @@ export class Flame {
 		if (depth < 0 || depth >= this.depths)
 			return -1;
 		const i = this.find(depth, x, true);
-		return i < this.offset[depth + 1] && this.start[this.order[i]] <= x ? this.order[i] : -1;
+		return i < this.offset[depth + 1] && this.begin[i] <= x ? this.order[i] : -1;
 	}
 
 	/**
@@ -195,41 +230,37 @@ export class Flame {
 	 * @param {number} depth
 	 */
 	cullRow(boxes, w, depth) {
-		const {order, start, size} = this, end = this.offset[depth + 1];
+		const {order, begin, end} = this, limit = this.offset[depth + 1];
 		const scale = w.width / (w.to - w.from), least = FLAME_LEAST / scale;
+		const pixel = (/** @type {number} */ x) => Math.round((x - w.from) * scale);
 		let i = this.find(depth, w.from, true), run = -1, runTo = 0, runCount = 0, runNode = 0, shown = 0;
 		const flush = () => {
 			if (run >= 0)
 				boxes.add(runNode, runCount, run, runTo, depth);
 			run = -1;
 		};
-		while (i < end) {
-			const node = order[i], x = start[node];
-			if (x >= w.to)
-				break;
-			const left = Math.min(w.width - 1, Math.max(0, Math.round((x - w.from) * scale)));
-			if (size[node] >= least) {
+		while (i < limit && begin[i] < w.to) {
+			const left = Math.min(w.width - 1, Math.max(0, pixel(begin[i])));
+			if (end[i] - begin[i] >= least) {
 				flush();
-				const right = Math.min(w.width, Math.max(left + 1, Math.round((x + size[node] - w.from) * scale)));
+				const right = Math.min(w.width, Math.max(left + 1, pixel(end[i])));
 				if (right > shown)
-					boxes.add(node, 1, left, right, depth);
+					boxes.add(order[i], 1, left, right, depth);
 				shown = Math.max(shown, right);
 				i++;
 				continue;
 			}
 			// All that begin within half a pixel are small, but maybe the last.
-			let j = this.find(depth, x + least, false, i + 1);
-			if (j > i + 1 && size[order[j - 1]] >= least)
+			let j = this.skip(i + 1, limit, begin[i] + least);
+			if (j > i + 1 && end[j - 1] - begin[j - 1] >= least)
 				j--;
-			const lastNode = order[j - 1];
-			const right = Math.min(w.width, Math.max(left + 1,
-				Math.round((start[lastNode] + size[lastNode] - w.from) * scale)));
+			const right = Math.min(w.width, Math.max(left + 1, pixel(end[j - 1])));
 			if (run >= 0 && left <= runTo) {
 				runCount += j - i;
 				runTo = Math.max(runTo, right);
 			} else {
 				flush();
-				run = left, runTo = right, runCount = j - i, runNode = node;
+				run = left, runTo = right, runCount = j - i, runNode = order[i];
 			}
 			i = j;
 		}

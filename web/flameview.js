@@ -1,0 +1,537 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The flame graph as a view of the page: trees of the query, colours, details, menu, keys.
+//
+// In the state: flame.up, flame.inverted, flame.group, flame.order, flame.color, flame.side ("1"
+// or a word; "" is the default), flame.zoom ("node.key": a node of the tree that state and data
+// give, checked by its key) and flame.at ("from-to": fractions of the whole, when panned).
+import { el, fill } from './page.js';
+import { BOX_INK, BOX_PAPER, COLOR_MODES, REST_COLOR, diffStep, functionColors, intervalStep,
+	mixColors, pixelOfHex, themeName } from './color.js';
+import { Flame, markNodes } from './flame.js';
+import { FlameCanvas } from './flamecanvas.js';
+import { flameSvg } from './flamesvg.js';
+import { callTree, nodePath, nodeShare, searchNames, searchShare } from './tree.js';
+import { keyShare } from './table.js';
+import { diffTree, makeDiff } from './diff.js';
+import { count, percent, share, weight } from './format.js';
+import { treeText } from './text.js';
+
+/** @typedef {import('./page.js').Page} Page */
+/** @typedef {import('./page.js').View} View */
+/** @typedef {import('./types.js').Tree} Tree */
+/** @typedef {import('./color.js').ColorMode} ColorMode */
+
+/**
+ * What is drawn, and what it was made from.
+ * @typedef {object} FlameScene
+ * @property {string} made     of these settings
+ * @property {import('./query.js').Profile} profile
+ * @property {import('./diff.js').Diff | null} diff
+ * @property {Tree} tree
+ * @property {Float64Array | null} a   shares of the base per node
+ * @property {Float64Array | null} b
+ * @property {Int8Array | null} verdict
+ * @property {Flame} flame
+ * @property {Map<number, string>} names
+ */
+
+const FLAME_KEYS = /** @type {[string, string][]} */ ([
+	['← → ↑ ↓', 'go to the neighbour, the caller, the heaviest callee'],
+	['Enter', 'zoom to the frame'], ['Esc', 'zoom out to its caller'], ['Home', 'show everything'],
+	['+ −', 'zoom in and out (Ctrl and wheel, pinch)'], ['Shift ← →', 'pan (drag, Shift and wheel)'],
+	['n N', 'next and previous frame found'], ['Menu', 'what can be done with the frame'],
+]);
+
+/** @param {Page} page @returns {View} */
+export function makeFlameView(page) {
+	const view = new FlameView(page);
+	return {
+		element: view.element, controls: view.controls, show: () => view.show(), hide: () => view.hide(),
+		key: ev => view.canvas.key(ev), text: () => view.text(), svg: () => view.svg(), keys: FLAME_KEYS,
+	};
+}
+
+class FlameView {
+	/** @param {Page} page */
+	constructor(page) {
+		this.page = page;
+		this.canvas = new FlameCanvas({
+			name: node => this.nameOf(node),
+			zoom: node => this.zoomTo(node),
+			moved: (from, to) => this.moved(from, to),
+			menu: (node, at) => this.menu(node, at),
+			hover: (box, at) => this.hover(box, at),
+			select: (node, at) => this.selected(node, at),
+		});
+		this.trail = el('div', {class: 'flame-trail'});
+		this.found = el('span', {class: 'flame-found', role: 'status'});
+		this.legend = el('div', {class: 'flame-legend', 'aria-label': 'colours'});
+		this.tip = el('div', {class: 'flame-tip', hidden: true, 'aria-hidden': 'true'});
+		this.empty = el('p', {class: 'flame-empty soft', hidden: true}, 'No sample passes the filters.');
+		this.element = el('div', {class: 'flame-view'}, el('div', {class: 'flame-info'}, this.trail, this.found),
+			this.empty, this.canvas.element, this.legend, this.tip);
+		this.controls = el('div', {class: 'flame-controls'});
+		/** @type {FlameScene | null} */
+		this.scene = null;
+		this.looked = '';
+		this.searched = '';
+		this.tipFor = '';
+		this.tipTimer = 0;
+	}
+
+	/** @param {string} name @returns {string} */
+	get(name) {
+		return this.page.state.more[`flame.${name}`] || '';
+	}
+
+	/**
+	 * @param {{[name: string]: string}} change
+	 * @param {'push' | 'replace'} [how]
+	 */
+	set(change, how = 'push') {
+		const more = Object.fromEntries(Object.entries(change).map(([k, v]) => [`flame.${k}`, v]));
+		this.page.go({more}, how);
+	}
+
+	/** @returns {ColorMode} */
+	get mode() {
+		const asked = this.get('color');
+		if (this.page.base && (!asked || asked === 'diff'))
+			return 'diff';
+		const rust = this.page.model.functions.crate.some(c => this.page.model.strings[c] !== '');
+		const known = COLOR_MODES.find(m => m.mode === asked);
+		return known ? known.mode : rust ? 'crate' : 'module';
+	}
+
+	show() {
+		const scene = this.makeScene();
+		this.showControls();
+		const empty = !(scene.flame.whole > 0);
+		this.empty.hidden = !empty;
+		this.canvas.element.hidden = empty;
+		if (empty) {
+			fill(this.trail);
+			fill(this.found);
+			return;
+		}
+		this.applyLook(scene);
+		this.applySearch(scene);
+		this.canvas.setUpwards(this.get('up') === '1');
+		this.applyZoom(scene);
+		this.showTrail(scene);
+		this.canvas.element.setAttribute('aria-label', `${this.get('inverted') ? 'functions with their callers below' :
+			'calls'}, ${count(scene.tree.n - 1)} boxes; arrow keys move`);
+	}
+
+	hide() {
+		this.hideTip();
+	}
+
+	/** @returns {FlameScene} */
+	makeScene() {
+		const {page} = this, profile = page.profile(), base = page.baseProfile();
+		const inverted = this.get('inverted') === '1', side = this.get('side');
+		const group = /** @type {'' | 'thread' | 'process'} */(base ? '' : this.get('group'));
+		const order = !base && this.get('order') === 'time' ? 'time' : 'weight';
+		const made = [inverted, group, order, base ? side : ''].join();
+		const old = this.scene;
+		if (old && old.made === made && old.profile === profile && (!base || this.basis === base))
+			return old;
+		/** @type {FlameScene} */
+		let scene;
+		if (base) {
+			const diff = makeDiff(base, profile), {tree, a, b, verdict} = diffTree(diff, {inverted});
+			const flame = new Flame(tree, side === 'base' ? a : side === 'both' ? undefined : b);
+			scene = {made, profile, diff, tree, a, b, verdict, flame, names: new Map()};
+		} else {
+			const tree = callTree(profile, {inverted, group, order});
+			scene = {made, profile, diff: null, tree, a: null, b: null, verdict: null,
+				flame: new Flame(tree), names: new Map()};
+		}
+		this.basis = base;
+		this.carryZoom(old, scene);
+		this.scene = scene;
+		this.looked = this.searched = '';
+		return scene;
+	}
+
+	/**
+	 * The zoomed frame is looked for in the new tree, by its path.
+	 * @param {FlameScene | null} old
+	 * @param {FlameScene} scene
+	 */
+	carryZoom(old, scene) {
+		this.carried = -1;
+		if (!old || !this.canvas.zoomNode || this.canvas.flame !== old.flame)
+			return;
+		let node = 0;
+		for (const key of nodePath(old.tree, this.canvas.zoomNode)) {
+			if (node === 0 && key === scene.tree.key[0])
+				continue;
+			const name = this.keyName(old, key);
+			let c = scene.tree.first[node];
+			while (c >= 0 && this.keyName(scene, scene.tree.key[c]) !== name)
+				c = scene.tree.next[c];
+			if (c < 0)
+				break;
+			node = c;
+		}
+		this.carried = node;
+	}
+
+	/** @param {FlameScene} scene @param {number} key @returns {string} */
+	keyName(scene, key) {
+		let name = scene.names.get(key);
+		if (name === undefined) {
+			name = this.about(scene, key).brief;
+			scene.names.set(key, name);
+		}
+		return name;
+	}
+
+	/** @param {FlameScene} scene @param {number} key */
+	about(scene, key) {
+		return scene.diff ? scene.diff.name(key) : scene.profile.name(key);
+	}
+
+	/** @param {number} node @returns {string} */
+	nameOf(node) {
+		const scene = /** @type {FlameScene} */(this.scene);
+		return node === 0 ? this.get('inverted') ? 'all, by function' : 'all' : this.keyName(scene, scene.tree.key[node]);
+	}
+
+	/** @param {FlameScene} scene */
+	applyLook(scene) {
+		const dark = this.page.dark(), mode = this.mode, theme = themeName(dark);
+		const looked = `${mode} ${theme}`;
+		if (looked === this.looked && this.canvas.flame === scene.flame)
+			return;
+		this.looked = looked;
+		const {index, colors, legend} = functionColors(scene.profile.model, mode, dark);
+		const paper = BOX_PAPER[theme];
+		this.colors = colors;
+		const rest = colors.length;
+		const all = [...colors, REST_COLOR[theme], paper];
+		this.nodeColors = this.colorNodes(scene, mode, index, rest);
+		this.canvas.set(scene.flame, {
+			ink: BOX_INK[theme], paper, accent: dark ? '#ffffff' : '#0b3fd1', index: this.nodeColors,
+			pixels: Uint32Array.from(all, pixelOfHex),
+			faded: Uint32Array.from(all, c => pixelOfHex(mixColors(c, paper, dark ? 0.62 : 0.68))),
+			hatchA: pixelOfHex(mixColors(REST_COLOR[theme], paper, 0.15)),
+			hatchB: pixelOfHex(mixColors(REST_COLOR[theme], paper, 0.7)),
+		});
+		this.palette = all;
+		fill(this.legend, ...legend.map(row => el('span', {class: 'flame-key', title: row.title || null},
+			el('i', {style: {'background-color': row.color}}), row.label || null)),
+		el('span', {class: 'flame-key'}, el('i', {class: 'hatched'}), 'small frames, together'));
+	}
+
+	/**
+	 * @param {FlameScene} scene
+	 * @param {ColorMode} mode
+	 * @param {Uint8Array} index  per function
+	 * @param {number} rest
+	 * @returns {Uint8Array} per node
+	 */
+	colorNodes(scene, mode, index, rest) {
+		const {tree, a, b, verdict} = scene, colors = new Uint8Array(tree.n);
+		colors[0] = rest;
+		/** @type {Map<number, number>} */
+		const byKey = new Map();
+		for (let i = 1; i < tree.n; i++) {
+			if (mode === 'interval') {
+				colors[i] = intervalStep(tree.samples[i]);
+			} else if (mode === 'diff' && a && b && verdict) {
+				colors[i] = diffStep(b[i] - a[i], verdict[i] !== 0);
+			} else {
+				const key = tree.key[i];
+				let color = byKey.get(key);
+				if (color === undefined) {
+					const name = this.about(scene, key);
+					color = name.kind === 'function' && name.index >= 0 ? index[name.index] : rest;
+					byKey.set(key, color);
+				}
+				colors[i] = color;
+			}
+		}
+		return colors;
+	}
+
+	/** @param {FlameScene} scene */
+	applySearch(scene) {
+		const {search} = this.page.state;
+		if (search === this.searched)
+			return;
+		this.searched = search;
+		if (!search) {
+			this.canvas.marks = null;
+			fill(this.found);
+			return this.canvas.redraw();
+		}
+		const matches = searchNames(scene.diff ? scene.diff : scene.profile, search);
+		const {marks, boxes} = markNodes(scene.tree, matches);
+		this.canvas.marks = marks;
+		this.canvas.redraw();
+		const text = !boxes ? 'nothing found' : scene.diff ? `${count(boxes)} boxes found` :
+			`${share(searchShare(scene.profile, matches))} found, ${count(boxes)} ${boxes === 1 ? 'box' : 'boxes'}`;
+		fill(this.found, text);
+	}
+
+	/** @param {FlameScene} scene */
+	applyZoom(scene) {
+		const {flame, tree} = scene, [node, key] = this.get('zoom').split('.').map(Number);
+		let zoom = node > 0 && node < tree.n && tree.key[node] === key && flame.size[node] > 0 ? node : 0;
+		if (this.carried !== undefined && this.carried >= 0) {
+			zoom = this.carried;
+			this.carried = -1;
+			const text = zoom ? `${zoom}.${tree.key[zoom]}` : '';
+			if (text !== this.get('zoom') || this.get('at'))
+				queueMicrotask(() => this.set({zoom: text, at: ''}, 'replace'));
+			return this.canvas.showNode(zoom, false);
+		}
+		const at = /^([\d.e-]+)_([\d.e-]+)$/.exec(this.get('at'));
+		const from = at ? Number(at[1]) : NaN, to = at ? Number(at[2]) : NaN;
+		if (from >= 0 && to > from && to <= 1)
+			this.canvas.showNode(zoom, false, from * flame.whole, to * flame.whole);
+		else
+			this.canvas.showNode(zoom, this.drawn === flame);
+		this.drawn = flame;
+	}
+
+	/** @param {number} node */
+	zoomTo(node) {
+		const scene = /** @type {FlameScene} */(this.scene);
+		this.hideTip();
+		this.set({zoom: node > 0 ? `${node}.${scene.tree.key[node]}` : '', at: ''});
+		if (node > 0)
+			this.page.say(`zoomed to ${this.nameOf(node)}`);
+	}
+
+	/**
+	 * @param {number} from
+	 * @param {number} to
+	 */
+	moved(from, to) {
+		const {flame, tree} = /** @type {FlameScene} */(this.scene), node = this.canvas.zoomNode;
+		const whole = from <= 0 && to >= flame.whole;
+		this.set({
+			zoom: node > 0 ? `${node}.${tree.key[node]}` : '',
+			at: whole ? '' : `${(from / flame.whole).toPrecision(10)}_${(to / flame.whole).toPrecision(10)}`,
+		}, 'replace');
+	}
+
+	/** @param {FlameScene} scene */
+	showTrail(scene) {
+		const node = this.canvas.zoomNode, {tree} = scene;
+		if (!node) {
+			const side = scene.diff ? `widths: ${{base: 'the base', both: 'the mean of both'}[this.get('side')] || 'now'}` : '';
+			fill(this.trail, el('span', {class: 'faint'}, side || (tree.timeOrdered ?
+				'left to right: CPU time as it passed, per thread' : 'width: share of all samples; click zooms')));
+			return;
+		}
+		const path = [];
+		for (let at = node; at >= 0; at = tree.parent[at])
+			path.push(at);
+		const shown = path.slice(0, 4).reverse();
+		if (shown[0] !== 0)
+			shown.unshift(0);
+		fill(this.trail, ...shown.flatMap((at, i) => {
+			const name = this.nameOf(at), last = i === shown.length - 1;
+			const gap = i === 1 && path.length > 5 ? ' › … › ' : ' › ';
+			return [i ? el('span', {class: 'faint'}, gap) : null, last ? el('b', {title: name}, name) :
+				el('button', {class: 'link', title: name, onclick: () => this.zoomTo(at)}, name)];
+		}));
+	}
+
+	/** What is known of a node, in lines. @param {number} node @param {boolean} precise */
+	facts(node, precise) {
+		const scene = /** @type {FlameScene} */(this.scene), {tree, profile, diff} = scene;
+		const name = this.about(scene, tree.key[node]), unit = profile.model.meta.unit;
+		/** @type {[string, string][]} */
+		const rows = [];
+		if (diff && scene.a && scene.b && scene.verdict) {
+			const a = scene.a[node], b = scene.b[node], word = {'1': 'more', '-1': 'less', '0': 'difference not resolved'};
+			rows.push(['base', percent(a)], ['now', percent(b)], ['change', `${b >= a ? '+' : '−'}${percent(Math.abs(b - a))} · ${
+				word[/** @type {'0'} */(String(scene.verdict[node]))]}`]);
+		} else {
+			const total = precise ? share(nodeShare(profile, tree, node)) : percent(tree.total[node] / tree.weight);
+			rows.push(['total', `${total} · ${weight(tree.total[node], unit)}`]);
+			rows.push(['self', `${percent(tree.self[node] / tree.weight)} · ${weight(tree.self[node], unit)}`]);
+			rows.push(['samples', count(tree.samples[node])]);
+			if (precise && name.kind === 'function') {
+				const all = keyShare(profile, tree.key[node]);
+				rows.push(['everywhere', `self ${share(all.self)}, total ${share(all.total)}`]);
+			}
+		}
+		if (name.crate)
+			rows.push(['crate', name.crate]);
+		if (name.module)
+			rows.push(['module', name.module]);
+		if (name.file)
+			rows.push(['file', name.line ? `${name.file}:${name.line}` : name.file]);
+		return {title: node ? name.full || name.brief : this.nameOf(0), rows};
+	}
+
+	/**
+	 * @param {{node: number, count: number, depth: number} | null} box
+	 * @param {{x: number, y: number}} at
+	 */
+	hover(box, at) {
+		if (!box)
+			return this.hideTip();
+		const wanted = `${box.node} ${box.count} ${box.depth}`;
+		if (wanted !== this.tipFor) {
+			this.tipFor = wanted;
+			clearTimeout(this.tipTimer);
+			if (box.count > 1) {
+				this.tipOfSmall(box);
+			} else {
+				this.showTip(box.node, false);
+				// The interval needs a pass over the samples: once the pointer rests.
+				this.tipTimer = window.setTimeout(() => this.showTip(box.node, true), 120);
+			}
+		}
+		this.placeTip(at.x + 14, at.y + 18);
+		this.tipAt = at;
+	}
+
+	/** @param {{node: number, count: number, depth: number}} box */
+	tipOfSmall(box) {
+		const {flame, tree} = /** @type {FlameScene} */(this.scene);
+		const sum = flame.sumOf(box.depth, box.node, box.count);
+		fill(this.tip, el('b', {}, `${count(box.count)} small frames`), el('p', {class: 'soft'},
+			`together ${percent(sum.total / (flame.size === tree.total ? tree.weight : flame.whole))}, ` +
+			`${count(sum.samples)} samples; click looks closer`));
+		this.tip.hidden = false;
+	}
+
+	/** @param {number} node @param {boolean} precise */
+	showTip(node, precise) {
+		const {title, rows} = this.facts(node, precise);
+		fill(this.tip, el('b', {}, title), el('dl', {}, ...rows.flatMap(([what, text]) =>
+			[el('dt', {}, what), el('dd', {}, text)])));
+		this.tip.hidden = false;
+		if (precise && this.tipAt)
+			this.placeTip(this.tipAt.x + 14, this.tipAt.y + 18);
+	}
+
+	/**
+	 * Right of and below a point, or where there is room.
+	 * @param {number} x
+	 * @param {number} y
+	 */
+	placeTip(x, y) {
+		const {offsetWidth: w, offsetHeight: h} = this.tip;
+		const left = Math.max(4, Math.min(x, innerWidth - w - 8));
+		const top = y + h + 8 > innerHeight ? Math.max(4, y - h - 36) : y;
+		this.tip.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
+	}
+
+	hideTip() {
+		clearTimeout(this.tipTimer);
+		this.tipFor = '';
+		this.tip.hidden = true;
+	}
+
+	/**
+	 * @param {number} node
+	 * @param {{x: number, y: number}} at
+	 */
+	selected(node, at) {
+		const scene = /** @type {FlameScene} */(this.scene), {tree} = scene;
+		clearTimeout(this.tipTimer);
+		this.tipFor = '';
+		this.tipAt = {x: at.x - 14, y: at.y - 14};
+		this.showTip(node, false);
+		this.placeTip(at.x, at.y + 4);
+		let callees = 0;
+		for (let c = tree.first[node]; c >= 0; c = tree.next[c])
+			callees++;
+		const say = (/** @type {boolean} */ precise) => this.page.say([this.nameOf(node),
+			...this.facts(node, precise).rows.slice(0, 2).map(([what, text]) => `${what} ${text}`),
+			`depth ${tree.depth[node]}`, callees === 1 ? '1 box below' : `${count(callees)} boxes below`].join(', '));
+		this.tipTimer = window.setTimeout(() => {
+			this.showTip(node, true);
+			say(true);
+		}, 150);
+		say(false);
+	}
+
+	/**
+	 * @param {number} node
+	 * @param {{x: number, y: number}} at
+	 */
+	menu(node, at) {
+		const scene = /** @type {FlameScene} */(this.scene), name = this.about(scene, scene.tree.key[node]);
+		this.hideTip();
+		const path = () => nodePath(scene.tree, node).map(key => this.keyName(scene, key)).join('\n');
+		/** @type {import('./page.js').MenuItem[]} */
+		const items = [
+			{label: 'Zoom to this frame', key: 'Enter', run: () => this.zoomTo(node)},
+			{label: 'Show everything', key: 'Home', run: () => this.zoomTo(0)},
+			{label: 'Copy the stack', run: () => this.page.copy(path(), 'the stack')},
+		];
+		if (node && name.kind === 'function' && name.index >= 0)
+			items.push(null, ...this.page.functionMenu(name.index));
+		this.page.menu(at, items);
+	}
+
+	showControls() {
+		const {page} = this, made = [this.get('inverted'), this.get('up'), this.get('group'), this.get('order'), this.mode,
+			this.get('side'), page.base ? 1 : 0].join();
+		if (made === this.controlled)
+			return;
+		this.controlled = made;
+		const inverted = this.get('inverted') === '1', up = this.get('up') === '1';
+		const segment = (/** @type {string} */ label, /** @type {boolean} */ on, /** @type {string} */ title, /** @type {() => void} */ run) =>
+			el('button', {'aria-pressed': String(on), title, onclick: run}, label);
+		fill(this.controls, el('span', {class: 'segments', role: 'group', 'aria-label': 'what is below what'},
+			segment('Top-down', !inverted, 'callees under their callers', () => this.set({inverted: '', zoom: '', at: ''})),
+			segment('Inverted', inverted, 'functions first, their callers under them', () => this.set({inverted: '1', zoom: '', at: ''}))),
+		page.base ? this.choice('side', 'widths of', this.get('side'), [['', 'now'], ['base', 'the base'], ['both', 'both, mean']]) :
+			el('span', {class: 'flame-pair'}, this.choice('group', 'grouped', this.get('group'),
+				[['', 'all together'], ['thread', 'per thread'], ['process', 'per process']]),
+			this.choice('order', 'order', this.get('order'), [['', 'heaviest first'], ['time', 'as time passed']])),
+		this.choice('color', 'colour', this.mode, [...page.base ? /** @type {[string, string][]} */([['diff', 'difference']]) : [],
+			...COLOR_MODES.map(m => /** @type {[string, string]} */([m.mode, m.label]))]),
+		el('button', {'aria-pressed': String(up), title: 'callers at the bottom, like flames', onclick: () =>
+			this.set({up: up ? '' : '1'})}, up ? '↑ upwards' : '↓ downwards'));
+	}
+
+	/**
+	 * @param {string} name
+	 * @param {string} label
+	 * @param {string} value
+	 * @param {[string, string][]} options
+	 */
+	choice(name, label, value, options) {
+		const change = (/** @type {Event} */ ev) => {
+			const next = /** @type {HTMLSelectElement} */(ev.target).value;
+			this.set(name === 'color' || name === 'side' ? {[name]: next} : {[name]: next, zoom: '', at: ''});
+		};
+		return el('label', {class: 'flame-choice'}, el('span', {class: 'soft'}, label), el('select', {onchange: change},
+			...options.map(([v, text]) => el('option', {value: v, selected: v === value}, text))));
+	}
+
+	text() {
+		const scene = this.makeScene();
+		return treeText(scene.profile, scene.tree, {minShare: 0.001});
+	}
+
+	svg() {
+		const scene = this.makeScene(), {meta} = scene.profile.model, dark = this.page.dark();
+		const palette = /** @type {string[]} */(this.palette), colors = /** @type {Uint8Array} */(this.nodeColors);
+		const {marks, zoomNode} = this.canvas, theme = themeName(dark);
+		return flameSvg({
+			flame: scene.flame, from: this.canvas.from, to: this.canvas.to, lowest: scene.flame.lowest[zoomNode],
+			upwards: this.canvas.upwards, ink: BOX_INK[theme], paper: BOX_PAPER[theme],
+			title: `${meta.program}: ${this.get('inverted') ? 'functions and their callers' : 'calls'}${
+				zoomNode ? `, under ${this.nameOf(zoomNode)}` : ''}`,
+			name: node => this.nameOf(node),
+			about: node => [this.about(scene, scene.tree.key[node]).full || this.nameOf(node),
+				...this.facts(node, false).rows.slice(0, 3).map(([what, text]) => `${what} ${text}`)].join('\n'),
+			color: node => (marks ? marks[node] === 1 : true) ? palette[colors[node]] :
+				mixColors(palette[colors[node]], BOX_PAPER[theme], 0.66),
+		});
+	}
+}
