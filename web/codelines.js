@@ -240,5 +240,5 @@ function pushLine(rows, source, line, at, depth, id, open, costs) {
  * @returns {string | null}
  */
 export function lineText(file, line) {
-	return (file && line >= file.first && file.lines[line - file.first]) ?? null;
+	return file && line >= file.first ? file.lines[line - file.first] ?? null : null;
 }

@@ -51,7 +51,7 @@ const CODE_KEYS = /** @type {[string, string][]} */ ([
 export function makeSourceView(page) {
 	const view = new CodeView(page);
 	return {
-		element: view.element, controls: view.controls, show: () => view.show(), key: ev => view.key(ev),
+		element: view.element, show: () => view.show(), key: ev => view.key(ev),
 		text: () => view.text(), keys: CODE_KEYS,
 	};
 }
@@ -101,8 +101,8 @@ class CodeView {
 		this.sourcePane = el('section', {class: 'code-pane', 'aria-label': 'source'});
 		this.asmPane = el('section', {class: 'code-pane', 'aria-label': 'assembly'});
 		this.panes = el('div', {class: 'code-panes'}, this.sourcePane, this.asmPane);
-		this.element = el('div', {class: 'code-view'}, this.head, this.notes, this.panes);
-		this.controls = el('div', {class: 'code-controls'});
+		this.controls = el('div', {class: 'code-controls', role: 'toolbar', 'aria-label': 'Source and assembly'});
+		this.element = el('div', {class: 'code-view'}, this.head, this.controls, this.notes, this.panes);
 		/** @type {CodeScene | null} */
 		this.scene = null;
 		/** @type {CodeRow[]} */

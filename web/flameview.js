@@ -14,7 +14,7 @@ import { callTree, nodePath, nodeShare, searchNames, searchShare } from './tree.
 import { keyShare } from './table.js';
 import { diffTree, makeDiff } from './diff.js';
 import { count, percent, share, weight } from './format.js';
-import { treeText } from './text.js';
+import { alignedText, treeText } from './text.js';
 
 /** @typedef {import('./page.js').Page} Page */
 /** @typedef {import('./page.js').View} View */
@@ -33,6 +33,7 @@ import { treeText } from './text.js';
  * @property {Int8Array | null} verdict
  * @property {Flame} flame
  * @property {Map<number, string>} names
+ * @property {Map<number, number>} now   key of the diff -> key of profile
  */
 
 const FLAME_KEYS = /** @type {[string, string][]} */ ([
@@ -46,7 +47,7 @@ const FLAME_KEYS = /** @type {[string, string][]} */ ([
 export function makeFlameView(page) {
 	const view = new FlameView(page);
 	return {
-		element: view.element, controls: view.controls, show: () => view.show(), hide: () => view.hide(),
+		element: view.element, show: () => view.show(), hide: () => view.hide(),
 		key: ev => view.canvas.key(ev), text: () => view.text(), svg: () => view.svg(), keys: FLAME_KEYS,
 	};
 }
@@ -68,15 +69,18 @@ class FlameView {
 		this.legend = el('div', {class: 'flame-legend', 'aria-label': 'colours'});
 		this.tip = el('div', {class: 'flame-tip', hidden: true, 'aria-hidden': 'true'});
 		this.empty = el('p', {class: 'flame-empty soft', hidden: true}, 'No sample passes the filters.');
-		this.element = el('div', {class: 'flame-view'}, el('div', {class: 'flame-info'}, this.trail, this.found),
+		this.controls = el('div', {class: 'flame-controls', role: 'toolbar', 'aria-label': 'Flame graph'});
+		this.element = el('div', {class: 'flame-view'}, el('div', {class: 'flame-info'}, this.trail, this.found, this.controls),
 			this.empty, this.canvas.element, this.legend, this.tip);
-		this.controls = el('div', {class: 'flame-controls'});
 		/** @type {FlameScene | null} */
 		this.scene = null;
 		this.looked = '';
 		this.searched = '';
 		this.tipFor = '';
 		this.tipTimer = 0;
+		/** @type {import('./query.js').Profile | null} */
+		this.basis = null;
+		this.controlled = '';
 	}
 
 	/** @param {string} name @returns {string} */
@@ -142,11 +146,12 @@ class FlameView {
 		if (base) {
 			const diff = makeDiff(base, profile), {tree, a, b, verdict} = diffTree(diff, {inverted});
 			const flame = new Flame(tree, side === 'base' ? a : side === 'both' ? undefined : b);
-			scene = {made, profile, diff, tree, a, b, verdict, flame, names: new Map()};
+			scene = {made, profile, diff, tree, a, b, verdict, flame, names: new Map(),
+				now: new Map(diff.rows.filter(r => r.keyB >= 0).map(r => [r.key, r.keyB]))};
 		} else {
 			const tree = callTree(profile, {inverted, group, order});
 			scene = {made, profile, diff: null, tree, a: null, b: null, verdict: null,
-				flame: new Flame(tree), names: new Map()};
+				flame: new Flame(tree), names: new Map(), now: new Map()};
 		}
 		this.basis = base;
 		this.carryZoom(old, scene);
@@ -166,8 +171,6 @@ class FlameView {
 			return;
 		let node = 0;
 		for (const key of nodePath(old.tree, this.canvas.zoomNode)) {
-			if (node === 0 && key === scene.tree.key[0])
-				continue;
 			const name = this.keyName(old, key);
 			let c = scene.tree.first[node];
 			while (c >= 0 && this.keyName(scene, scene.tree.key[c]) !== name)
@@ -189,9 +192,31 @@ class FlameView {
 		return name;
 	}
 
-	/** @param {FlameScene} scene @param {number} key */
+	/**
+	 * @param {FlameScene} scene
+	 * @param {number} key
+	 * @returns {import('./names.js').Name} index: of this session, -1 when only the base has it
+	 */
 	about(scene, key) {
-		return scene.diff ? scene.diff.name(key) : scene.profile.name(key);
+		if (!scene.diff)
+			return scene.profile.name(key);
+		const now = scene.now.get(key);
+		return now === undefined ? {...scene.diff.name(key), index: -1} : scene.profile.name(now);
+	}
+
+	/**
+	 * Keys of the tree that a text means.
+	 * @param {FlameScene} scene
+	 * @param {string} text
+	 * @returns {Uint8Array}
+	 */
+	matching(scene, text) {
+		if (!scene.diff)
+			return searchNames(scene.profile, text);
+		const {diff} = scene, found = new Set();
+		for (const profile of [diff.a, diff.b])
+			searchNames(profile, text).forEach((on, key) => on && found.add(diff.keyOf(profile, key)));
+		return Uint8Array.from({length: Math.max(0, ...found) + 1}, (_, key) => found.has(key) ? 1 : 0);
 	}
 
 	/** @param {number} node @returns {string} */
@@ -268,7 +293,14 @@ class FlameView {
 			fill(this.found);
 			return this.canvas.redraw();
 		}
-		const matches = searchNames(scene.diff ? scene.diff : scene.profile, search);
+		let matches;
+		try {
+			matches = this.matching(scene, search);
+		} catch (e) {
+			this.canvas.marks = null;
+			fill(this.found, e instanceof Error ? e.message : String(e));
+			return this.canvas.redraw();
+		}
 		const {marks, boxes} = markNodes(scene.tree, matches);
 		this.canvas.marks = marks;
 		this.canvas.redraw();
@@ -514,8 +546,14 @@ class FlameView {
 	}
 
 	text() {
-		const scene = this.makeScene();
-		return treeText(scene.profile, scene.tree, {minShare: 0.001});
+		const scene = this.makeScene(), {tree, a, b, verdict} = scene;
+		if (!a || !b || !verdict)
+			return treeText(scene.profile, tree, {minShare: 0.001});
+		const rows = [];
+		for (let i = 1; i < tree.n; i++)
+			if (Math.max(a[i], b[i]) >= 0.002)
+				rows.push([percent(a[i]), percent(b[i]), ['less', '', 'more'][verdict[i] + 1], '  '.repeat(tree.depth[i] - 1) + this.nameOf(i)]);
+		return alignedText([{title: 'base', right: true}, {title: 'now', right: true}, {title: 'resolved'}, {title: 'function'}], rows);
 	}
 
 	svg() {
