@@ -35,10 +35,14 @@ import { alignedText } from './text.js';
  * @property {number} lanes
  * @property {number} hottestInsn    self of the hottest, as a scale for bars
  * @property {number} hottestLine
+ * @property {'self' | 'total'} what   what heat means here
+ * @property {[number, number]} range  first and last line of the function
  */
 
 const CODE_LANE = 7;
-const CODE_CHOICES = 80;
+const CODE_CHOICES = 60;
+/** A function with less of its total in its own code is read by total. */
+const CODE_CALLER = 0.15;
 const CODE_HOT_SPOTS = 20;
 const SVG_NS = 'http://www.w3.org/2000/svg';
 
@@ -102,7 +106,7 @@ class CodeView {
 		this.asmPane = el('section', {class: 'code-pane', 'aria-label': 'assembly'});
 		this.panes = el('div', {class: 'code-panes'}, this.sourcePane, this.asmPane);
 		this.controls = el('div', {class: 'code-controls', role: 'toolbar', 'aria-label': 'Source and assembly'});
-		this.element = el('div', {class: 'code-view'}, this.head, this.controls, this.notes, this.panes);
+		this.element = el('div', {class: 'code-view'}, this.head, this.notes, this.panes);
 		/** @type {CodeScene | null} */
 		this.scene = null;
 		/** @type {CodeRow[]} */
@@ -118,7 +122,9 @@ class CodeView {
 		/** @type {Set<number>} */
 		this.linkedRows = new Set();
 		this.shown = -2;
-		this.opened = '';
+		this.opened = this.controlled = '';
+		/** @type {HTMLElement | null} */
+		this.callers = null;
 	}
 
 	/** @param {string} name @returns {string} */
@@ -186,9 +192,36 @@ class CodeView {
 			if (sources[source])
 				lines.set(source, lineCosts(profile, sources[source].path));
 		const arrows = jumpsOf(listing.insns), lanes = layOutArrows(arrows, listing.insns.length, ARROW_LANES);
-		const scene = {profile, listing, sources, sections, lineOf, costs, lines, arrows, lanes, hottestInsn: 0, hottestLine: 0};
-		scene.hottestInsn = Math.max(1e-12, ...listing.insns.map((_, i) => costs[i]?.self.value || 0));
+		/** @type {CodeScene} */
+		const scene = {profile, listing, sources, sections, lineOf, costs, lines, arrows, lanes, hottestInsn: 0, hottestLine: 0,
+			what: this.isCaller(profile, listing, costs) ? 'total' : 'self', range: this.rangeOf(listing, lineOf)};
+		scene.hottestInsn = costs.reduce((most, c) => Math.max(most, c ? c[scene.what].value : 0), 1e-12);
 		return scene;
+	}
+
+	/**
+	 * Does the function mostly call others?
+	 * @param {import('./query.js').Profile} profile
+	 * @param {Listing} listing
+	 * @param {(LineCost | null)[]} costs
+	 */
+	isCaller(profile, listing, costs) {
+		const own = costs.reduce((sum, c) => sum + (c ? c.self.value : 0), 0);
+		return own < CODE_CALLER * keyShare(profile, profile.keyOf(listing.function)).total.value;
+	}
+
+	/**
+	 * @param {Listing} listing
+	 * @param {Int32Array} lineOf
+	 * @returns {[number, number]}
+	 */
+	rangeOf(listing, lineOf) {
+		const lines = lineOf.filter(line => line > 0), {functions} = this.page.model;
+		if (!lines.length)
+			return [0, Infinity];
+		const first = lines.reduce((a, b) => Math.min(a, b)), last = lines.reduce((a, b) => Math.max(a, b));
+		const known = functions.line[listing.function];
+		return [known > 0 && known < first && known > first - 200 ? known : first, last];
 	}
 
 	// ---- what stands around the code ----
@@ -199,58 +232,64 @@ class CodeView {
 	 */
 	showHead(f, profile) {
 		const {model} = this.page;
-		const rows = table(profile, 'function').slice(0, CODE_CHOICES);
-		/** @type {[number, string][]} */
-		const choices = [];
-		for (const row of rows) {
+		const rows = table(profile, 'function').filter(row => {
 			const name = profile.name(row.key);
-			if (name.kind === 'function' && name.index >= 0 && !name.marker)
-				choices.push([name.index, `${(row.self.value * 100).toFixed(1)} %  ${name.brief}`]);
-		}
-		if (f >= 0 && !choices.some(([g]) => g === f))
-			choices.unshift([f, model.strings[model.functions.brief[f]]]);
+			return name.kind === 'function' && name.index >= 0 && !name.marker;
+		});
+		const option = (/** @type {import('./types.js').Row} */ row, /** @type {'self' | 'total'} */ what) => {
+			const {index, brief} = profile.name(row.key);
+			listed.add(index);
+			return el('option', {value: index, selected: index === f}, `${(row[what].value * 100).toFixed(1).padStart(5, '\u2007')} %  ${brief}`);
+		};
+		/** @type {Set<number>} */
+		const listed = new Set(), bySelf = rows.slice(0, CODE_CHOICES).map(row => option(row, 'self'));
+		const byTotal = [...rows].sort((x, y) => y.total.value - x.total.value).slice(0, CODE_CHOICES)
+			.filter(row => !listed.has(profile.name(row.key).index)).map(row => option(row, 'total'));
+		const file = f >= 0 ? model.strings[model.functions.file[f]] : '';
 		const select = el('select', {
-			'aria-label': 'function', class: 'code-choice', onchange: (/** @type {Event} */ ev) =>
+			'aria-label': 'function', class: 'code-choice', title: file ? `${file}:${model.functions.line[f]}` : null,
+			onchange: (/** @type {Event} */ ev) =>
 				this.page.go({f: Number(/** @type {HTMLSelectElement} */(ev.target).value), more: {'source.line': ''}}),
-		}, ...choices.map(([g, text]) => el('option', {value: g, selected: g === f}, text)));
+		}, f >= 0 && !listed.has(f) ? el('option', {value: f, selected: true}, model.strings[model.functions.brief[f]]) : null,
+		el('optgroup', {label: 'hottest by self'}, ...bySelf), el('optgroup', {label: 'hottest by total'}, ...byTotal));
 		if (f < 0)
 			return fill(this.head, el('p', {}, 'No function has samples.'));
 		const {self, total} = keyShare(profile, profile.keyOf(f));
-		const file = model.strings[model.functions.file[f]], line = model.functions.line[f];
 		fill(this.head, select, el('span', {class: 'code-figures'},
 			el('span', {class: 'soft'}, 'self '), share(self), el('span', {class: 'soft'}, ' · total '), share(total),
 			el('span', {class: 'soft'}, ` · ${count(self.samples)} samples in it`)),
-		el('span', {class: 'code-where mono soft', title: model.strings[model.functions.full[f]]}, file ? `${file}:${line}` : ''),
-		el('button', {class: 'quiet', onclick: () => this.page.open(f), title: 'callers above, callees below'}, 'Callers and callees'));
+		this.controls);
+		this.callers = el('button', { onclick: () => this.page.open(f), title: 'callers above, callees below'}, 'Callers, callees');
 	}
 
 	showControls() {
 		const open = this.get('open'), asm = this.get('asm') !== '0';
-		const made = `${open} ${asm} ${this.scene ? this.scene.listing.function : -1}`;
+		const made = `${open} ${asm} ${this.function}`;
 		if (made === this.controlled)
 			return;
-		/** @type {string} */
 		this.controlled = made;
 		const set = (/** @type {string} */ name, /** @type {string} */ value) =>
 			this.page.go({more: {[`source.${name}`]: value}}, 'replace');
 		const grouped = (/** @type {string} */ value, /** @type {string} */ text, /** @type {string} */ title) =>
 			el('button', {'aria-pressed': String(open === value), title, onclick: () => set('open', value)}, text);
 		fill(this.controls,
-			el('button', {title: 'p', onclick: () => this.hotSpot(-1)}, '↑ hotter spot'),
-			el('button', {title: 'n', onclick: () => this.hotSpot(1)}, '↓ next hot spot'),
+			el('button', {title: 'p', onclick: () => this.hotSpot(-1)}, '↑ Hotter line'),
+			el('button', {title: 'n', onclick: () => this.hotSpot(1)}, '↓ Next hot line'),
 			el('span', {class: 'segments', role: 'group', 'aria-label': 'what was inlined'},
 				grouped('', 'Hot inlined', 'unfold inlined calls that cost something'), grouped('1', 'All', 'unfold all inlined calls'),
 				grouped('0', 'None', 'fold all inlined calls')),
-			el('button', {'aria-pressed': String(asm), title: 'a', onclick: () => set('asm', asm ? '0' : '')}, 'Assembly'));
+			el('button', {'aria-pressed': String(asm), title: 'a', onclick: () => set('asm', asm ? '0' : '')}, 'Assembly'), this.callers);
 	}
 
 	/** @param {CodeScene} scene */
 	showNotes(scene) {
 		const {listing, sources} = scene, own = sources[listing.files[0]];
-		const texts = [...listing.notes];
-		if (own && own.why && !own.lines.length && !texts.includes(own.why))
-			texts.unshift(own.why);
-		fill(this.notes, ...texts.map(text => el('p', {class: 'code-note'}, text)), el('details', {class: 'code-skid'},
+		const missing = own && own.why && !own.lines.length;
+		fill(this.notes, missing ? el('details', {class: 'code-note'}, el('summary', {},
+			`The text of ${shortPath(own.path)} was not found${listing.insns.length ? ': lines have numbers and costs, the assembly is beside them' : ''}`),
+		el('p', {class: 'soft'}, own.why)) : null,
+		...listing.notes.filter(text => !missing || text !== own.why).map(text => el('p', {class: 'code-note'}, text)),
+		el('details', {class: 'code-skid'},
 			el('summary', {}, 'How exact is a line?'), el('p', {}, skidText(this.page.model) +
 			' Self is time in the line’s own instructions, total includes what it calls. ± is the 95 % interval, in percent of all samples.')));
 	}
@@ -262,12 +301,12 @@ class CodeView {
 		const hasCode = listing.insns.length > 0;
 		this.panes.classList.toggle('no-source', !hasLines);
 		this.panes.classList.toggle('no-code', !hasCode);
-		const found = own && own.found ? own.found : own ? own.path : '';
+		const found = own ? own.found || own.path : '';
 		fill(this.sourcePane, el('header', {class: 'code-title'}, el('span', {class: 'code-columns', 'aria-hidden': 'true'},
-			el('span', {}, 'self %'), el('span', {}, 'total %')), el('span', {class: 'mono', title: found}, found || 'source')), this.source.element);
+			el('span', {}, 'self %'), el('span', {}, 'total %')), el('span', {class: 'mono', title: found}, found ? shortPath(found) : 'source')), this.source.element);
 		const module = this.page.model.modules[listing.module];
 		fill(this.asmPane, el('header', {class: 'code-title'}, el('span', {class: 'code-columns', 'aria-hidden': 'true'},
-			el('span', {}, 'self %')), el('span', {class: 'mono', title: module ? module.path : ''},
+			el('span', {}, `${scene.what} %`)), el('span', {class: 'mono', title: module ? module.path : ''},
 			`${count(listing.insns.length)} instructions${module ? ` in ${module.name}` : ''}`)), this.asm.element);
 		this.asm.element.style.setProperty('--lanes', `${scene.lanes * CODE_LANE + 14}px`);
 		const digits = listing.insns.length ? listing.insns[listing.insns.length - 1].addr.toString(16).length : 1;
@@ -280,7 +319,7 @@ class CodeView {
 	showMissing(f) {
 		const {model} = this.page, got = this.fetched.get(f);
 		fill(this.notes);
-		fill(this.controls);
+		fill(this.controls, this.callers);
 		this.controlled = '';
 		fill(this.asmPane);
 		this.panes.classList.add('no-code');
@@ -352,7 +391,7 @@ class CodeView {
 	/** @param {CodeRow} row @returns {{self: Share, total: Share} | null} */
 	costOf(row) {
 		const scene = /** @type {CodeScene} */(this.scene);
-		if (row.kind === 'file')
+		if (row.kind === 'file' || this.outside(row))
 			return null;
 		if (row.kind === 'line' && row.depth === 0)
 			return scene.lines.get(row.source)?.get(row.line) || null;
@@ -365,10 +404,16 @@ class CodeView {
 
 	/** What makes a line hot: time in its instructions, inlined ones too. @param {CodeRow} row */
 	heat(row) {
-		const scene = /** @type {CodeScene} */(this.scene);
-		const here = row.at ? sumShares(scene.costs, row.at.insns, 'self').value : 0;
-		const cost = row.depth === 0 && row.kind === 'line' ? scene.lines.get(row.source)?.get(row.line) : null;
-		return Math.max(here, cost ? cost.self.value : 0);
+		const scene = /** @type {CodeScene} */(this.scene), {what} = scene;
+		const here = row.at ? sumShares(scene.costs, row.at.insns, what).value : 0;
+		const cost = row.depth === 0 && row.kind === 'line' && !this.outside(row) ? scene.lines.get(row.source)?.get(row.line) : null;
+		return Math.max(here, cost ? cost[what].value : 0);
+	}
+
+	/** A line around the function. @param {CodeRow} row */
+	outside(row) {
+		const {range, listing} = /** @type {CodeScene} */(this.scene);
+		return row.depth === 0 && row.source === listing.files[0] && (row.line < range[0] || row.line > range[1]);
 	}
 
 	/** @param {number} i @returns {HTMLElement} */
@@ -377,13 +422,13 @@ class CodeView {
 		const file = scene.sources[row.source];
 		if (row.kind === 'file')
 			return el('div', {class: 'line code-file'}, el('span', {class: 'code-text'}, `from ${file ? file.path : 'elsewhere'}`));
-		const e = el('div', {class: `line ${row.kind === 'inline' ? 'code-inline' : row.depth ? 'code-inner' : ''}`,
-			style: {'--depth': row.depth}}, ...this.costCells(cost, true),
-		this.bar(row.group ? sumShares(scene.costs, row.group.insns, 'self').value : this.heat(row), cost ? cost.self.value : 0, scene.hottestLine));
+		const e = el('div', {class: `line ${row.kind === 'inline' ? 'code-inline' : row.depth ? 'code-inner' : this.outside(row) ? 'code-outside' : ''}`,
+			style: {'--depth': row.depth}}, this.costCell(cost?.self, 'self'), this.costCell(cost?.total, 'total'),
+		this.bar(row.group ? sumShares(scene.costs, row.group.insns, scene.what).value : this.heat(row), cost ? cost.self.value : 0, scene.hottestLine));
 		if (this.linkedRows.has(i))
 			e.classList.add('linked');
 		if (row.group) {
-			const lines = [...row.group.lines.keys()].sort((a, b) => a - b), path = file ? file.path.split('/').slice(-2).join('/') : '';
+			const lines = [...row.group.lines.keys()].sort((a, b) => a - b), path = file ? lastParts(file.path, 2) : '';
 			e.append(el('span', {class: 'code-number'}), el('span', {class: 'code-text'},
 				el('button', {class: 'code-fold', tabindex: '-1', 'aria-expanded': String(row.open), 'aria-label':
 					row.open ? 'fold' : 'unfold', onclick: () => this.toggle(i)}, row.open ? '▾' : '▸'),
@@ -405,7 +450,7 @@ class CodeView {
 	 */
 	colored(file, line, text) {
 		if (!file || text === null)
-			return [el('span', {class: 'faint'}, file && file.why && !file.lines.length ? `${file.path.split('/').slice(-2).join('/')}: text not found` : '…')];
+			return [el('span', {class: 'faint'}, file && !file.lines.length ? `${lastParts(file.path, 2)}, no text` : '…')];
 		let tokens = this.tokens.get(file);
 		if (!tokens)
 			this.tokens.set(file, tokens = highlightLines(langOfPath(file.path), file.lines));
@@ -413,15 +458,11 @@ class CodeView {
 	}
 
 	/**
-	 * @param {{self: Share, total: Share} | null} cost
-	 * @param {boolean} both
+	 * @param {Share | undefined} s
+	 * @param {string} what
 	 */
-	costCells(cost, both) {
-		const cell = (/** @type {Share | undefined} */ s, /** @type {string} */ what) => {
-			const text = costText(s);
-			return el('span', {class: 'code-cost', title: s && s.samples ? `${what} ${share(s)}, ${count(s.samples)} samples` : null}, text);
-		};
-		return both ? [cell(cost?.self, 'self'), cell(cost?.total, 'total')] : [cell(cost?.self, 'self')];
+	costCell(s, what) {
+		return el('span', {class: 'code-cost', title: s && s.samples ? `${what} ${share(s)}, ${count(s.samples)} samples` : null}, costText(s));
 	}
 
 	/**
@@ -450,15 +491,15 @@ class CodeView {
 
 	/** @param {number} i @returns {HTMLElement} */
 	asmRow(i) {
-		const {listing, costs, lineOf, hottestInsn, sources} = /** @type {CodeScene} */(this.scene), insn = listing.insns[i];
-		const cost = costs[i], self = cost ? cost.self.value : 0;
+		const {listing, costs, lineOf, hottestInsn, sources, what} = /** @type {CodeScene} */(this.scene), insn = listing.insns[i];
+		const cost = costs[i], self = cost ? cost[what].value : 0;
 		const place = insn.nplaces ? listing.places[insn.place] : null;
 		const file = place && sources[place.source];
 		const where = !place || !place.line ? '' : place.inlined && file ? `${file.path.split('/').pop()}:${place.line}` : String(place.line);
 		const same = i > 0 && insn.nplaces > 0 && listing.insns[i - 1].place === insn.place;
 		const e = el('div', {class: `line${insn.part && i ? ' code-part' : ''}${self >= hottestInsn * 0.5 && self > 0 ? ' hot' : ''}`, title: place ?
 			listing.places.slice(insn.place, insn.place + insn.nplaces).map(p => `${p.function}:${p.line}`).join(' ← ') : null},
-		...this.costCells(cost, false), this.bar(self, self, hottestInsn), el('span', {class: 'code-lanes'}),
+		this.costCell(cost?.[what], what), this.bar(self, cost ? cost.self.value : 0, hottestInsn), el('span', {class: 'code-lanes'}),
 		el('span', {class: 'code-address'}, insn.addr.toString(16)),
 		el('span', {class: 'code-text'}, ...tokenSpans(insn.text, highlightLine('asm', '', insn.text).tokens),
 			where && !same ? el('span', {class: 'code-place faint'}, `  ${where}`) : null));
@@ -520,10 +561,10 @@ class CodeView {
 
 	/** A source row became the active one. @param {number} i */
 	onLine(i) {
-		const insns = this.insnsOfRow(i), {costs} = /** @type {CodeScene} */(this.scene);
+		const insns = this.insnsOfRow(i);
 		this.link(insns, i);
 		if (insns.length) {
-			const hottest = insns.reduce((best, k) => (costs[k]?.self.value || 0) > (costs[best]?.self.value || 0) ? k : best, insns[0]);
+			const hottest = this.hottestOf(insns);
 			this.asm.setActive(hottest, false);
 			this.asm.reveal(hottest);
 		}
@@ -565,10 +606,16 @@ class CodeView {
 			`, self ${share(cost.self)}, total ${share(cost.total)}` : ''}`);
 	}
 
+	/** @param {number[]} insns  at least one */
+	hottestOf(insns) {
+		const {costs, what} = /** @type {CodeScene} */(this.scene), value = (/** @type {number} */ i) => costs[i]?.[what].value || 0;
+		return insns.reduce((best, i) => value(i) > value(best) ? i : best, insns[0]);
+	}
+
 	/** @returns {number[]} */
 	hotInsns() {
-		const {costs} = /** @type {CodeScene} */(this.scene);
-		return costs.map((c, i) => ({i, v: c ? c.self.value : 0})).filter(c => c.v > 0).sort((a, b) => b.v - a.v)
+		const {costs, what} = /** @type {CodeScene} */(this.scene);
+		return costs.map((c, i) => ({i, v: c ? c[what].value : 0})).filter(c => c.v > 0).sort((a, b) => b.v - a.v)
 			.slice(0, CODE_HOT_SPOTS).map(c => c.i);
 	}
 
@@ -581,9 +628,8 @@ class CodeView {
 		list.update();
 		list.setActive(at, false);
 		if (list === this.source) {
-			const insns = this.insnsOfRow(at), {costs} = /** @type {CodeScene} */(this.scene);
-			const hottest = insns.length ? insns.reduce((b, k) => (costs[k]?.self.value || 0) > (costs[b]?.self.value || 0) ? k : b, insns[0]) :
-				this.hotInsns()[0] ?? -1;
+			const insns = this.insnsOfRow(at);
+			const hottest = insns.length ? this.hottestOf(insns) : this.hotInsns()[0] ?? -1;
 			this.asm.setActive(hottest, false);
 			if (hottest >= 0)
 				this.asm.element.scrollTop = Math.max(0, (hottest + 0.5) * LINE_HEIGHT - this.asm.element.clientHeight / 3);
@@ -660,6 +706,16 @@ export function arrowPath(a, width, first, last) {
 		parts.push(`M${x} ${y}H${right}M${right - 4} ${y - 3}L${right} ${y}L${right - 4} ${y + 3}`);
 	}
 	return parts.join('');
+}
+
+/** Without the commit of the standard library's sources. @param {string} path */
+export function shortPath(path) {
+	return path.replace(/^\/rustc\/[0-9a-f]{40}\//, '');
+}
+
+/** @param {string} path @param {number} n */
+function lastParts(path, n) {
+	return path.split('/').slice(-n).join('/');
 }
 
 /** @param {string} text @returns {string} as a word of a shell */

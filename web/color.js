@@ -14,7 +14,7 @@ import { CATEGORIES } from './model.js';
 /** @typedef {{color: string, label: string, title?: string}} LegendRow */
 
 export const BOX_INK = {light: '#16181c', dark: '#f4f6f8'};
-export const BOX_PAPER = {light: '#ffffff', dark: '#16181c'};
+export const BOX_PAPER = {light: '#ffffff', dark: '#121417'};
 
 export const GROUP_COLORS = {
 	light: ['#f3b94c', '#b6bcff', '#4ce1b6', '#e28247', '#b7f0ff', '#b984df', '#dcf687', '#80a99a'],
@@ -172,13 +172,14 @@ export function functionColors(model, mode, dark) {
 	const index = new Uint8Array(model.functions.n).fill(rest);
 	if (mode === 'category')
 		return categoryColors(model, index, colors);
-	const column = mode === 'crate' ? model.functions.crate : model.functions.module;
-	const name = (/** @type {number} */ g) => mode === 'crate' ? model.strings[g] :
-		model.modules[g] ? model.modules[g].name : '';
-	const ranked = rankGroups(model, f => name(column[f]) ? column[f] : -1);
-	const place = new Map(ranked.slice(0, rest).map((g, i) => [g, i]));
+	const {crate, module} = model.functions, modules = model.modules.length;
+	// Modules first, then crates. What is not Rust has no crate: it goes by its module.
+	const group = (/** @type {number} */ f) => mode === 'crate' && model.strings[crate[f]] ? modules + crate[f] :
+		module[f] >= 0 ? module[f] : -1;
+	const name = (/** @type {number} */ g) => g < modules ? model.modules[g].name : model.strings[g - modules];
+	const ranked = rankGroups(model, group), place = new Map(ranked.slice(0, rest).map((g, i) => [g, i]));
 	for (let f = 0; f < index.length; f++)
-		index[f] = place.get(column[f]) ?? rest;
+		index[f] = place.get(group(f)) ?? rest;
 	const legend = [...place].map(([g, i]) => ({color: colors[i], label: name(g)}));
 	if (ranked.length > rest)
 		legend.push({color: colors[rest], label: `${ranked.length - rest} more`});

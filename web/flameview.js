@@ -10,6 +10,7 @@ import { BOX_INK, BOX_PAPER, COLOR_MODES, REST_COLOR, diffStep, functionColors, 
 import { Flame, markNodes } from './flame.js';
 import { FlameCanvas } from './flamecanvas.js';
 import { flameSvg } from './flamesvg.js';
+import { shortPath } from './codeview.js';
 import { callTree, nodePath, nodeShare, searchNames, searchShare } from './tree.js';
 import { keyShare } from './table.js';
 import { diffTree, makeDiff } from './diff.js';
@@ -390,17 +391,19 @@ class FlameView {
 			rows.push(['total', `${total} · ${weight(tree.total[node], unit)}`]);
 			rows.push(['self', `${percent(tree.self[node] / tree.weight)} · ${weight(tree.self[node], unit)}`]);
 			rows.push(['samples', count(tree.samples[node])]);
-			if (precise && name.kind === 'function') {
-				const all = keyShare(profile, tree.key[node]);
-				rows.push(['everywhere', `self ${share(all.self)}, total ${share(all.total)}`]);
+			const all = precise && name.kind === 'function' ? keyShare(profile, tree.key[node]) : null;
+			if (all && (all.total.samples !== tree.samples[node] || all.self.value * tree.weight > tree.self[node])) {
+				rows.push(['in all', `self ${share(all.self)}, total ${share(all.total)}`]);
 			}
 		}
 		if (name.crate)
 			rows.push(['crate', name.crate]);
 		if (name.module)
 			rows.push(['module', name.module]);
-		if (name.file)
-			rows.push(['file', name.line ? `${name.file}:${name.line}` : name.file]);
+		if (name.file) {
+			const file = shortPath(name.file);
+			rows.push(['file', name.line ? `${file}:${name.line}` : file]);
+		}
 		return {title: node ? name.full || name.brief : this.nameOf(0), rows};
 	}
 
