@@ -17,6 +17,8 @@ import { TreeView } from './treeview.js';
 import { SandwichView } from './sandwichview.js';
 import { TimeView } from './timeview.js';
 import { DiffView } from './diffview.js';
+import { makeFlameView } from './flameview.js';
+import { makeSourceView } from './codeview.js';
 
 /** @typedef {import('./page.js').Page} Page */
 /** @typedef {import('./page.js').PageState} PageState */
@@ -28,9 +30,11 @@ import { DiffView } from './diffview.js';
 /** @type {{name: ViewName, label: string, make: (page: Page) => View}[]} */
 const APP_VIEWS = [
 	{ name: 'overview', label: 'Overview', make: makeOverview },
+	{ name: 'flame', label: 'Flame graph', make: makeFlameView },
 	{ name: 'tree', label: 'Call tree', make: page => new TreeView(page) },
 	{ name: 'table', label: 'Functions', make: page => new TableView(page) },
 	{ name: 'sandwich', label: 'Sandwich', make: page => new SandwichView(page) },
+	{ name: 'source', label: 'Source', make: makeSourceView },
 	{ name: 'time', label: 'Time line', make: page => new TimeView(page) },
 	{ name: 'diff', label: 'Diff', make: page => new DiffView(page) },
 ];

@@ -18,6 +18,7 @@ import { alignedText } from './text.js';
 /** @typedef {import('./types.js').Listing} Listing */
 /** @typedef {import('./types.js').SourceFile} SourceFile */
 /** @typedef {import('./types.js').Share} Share */
+/** @typedef {import('./types.js').Row} Row */
 /** @typedef {import('./codelines.js').CodeRow} CodeRow */
 /** @typedef {import('./codelines.js').LineCost} LineCost */
 
@@ -236,7 +237,7 @@ class CodeView {
 			const name = profile.name(row.key);
 			return name.kind === 'function' && name.index >= 0 && !name.marker;
 		});
-		const option = (/** @type {import('./types.js').Row} */ row, /** @type {'self' | 'total'} */ what) => {
+		const option = (/** @type {Row} */ row, /** @type {'self' | 'total'} */ what) => {
 			const {index, brief} = profile.name(row.key);
 			listed.add(index);
 			return el('option', {value: index, selected: index === f}, `${(row[what].value * 100).toFixed(1).padStart(5, '\u2007')} %  ${brief}`);
@@ -255,9 +256,8 @@ class CodeView {
 		if (f < 0)
 			return fill(this.head, el('p', {}, 'No function has samples.'));
 		const {self, total} = keyShare(profile, profile.keyOf(f));
-		fill(this.head, select, el('span', {class: 'code-figures'},
-			el('span', {class: 'soft'}, 'self '), share(self), el('span', {class: 'soft'}, ' · total '), share(total),
-			el('span', {class: 'soft'}, ` · ${count(self.samples)} samples in it`)),
+		fill(this.head, select, el('span', {class: 'code-figures', title: `${count(self.samples)} samples in its own code, ${count(total.samples)} with what it calls`},
+			el('span', {class: 'soft'}, 'self '), share(self), el('span', {class: 'soft'}, ' · total '), share(total)),
 		this.controls);
 		this.callers = el('button', { onclick: () => this.page.open(f), title: 'callers above, callees below'}, 'Callers, callees');
 	}
@@ -286,7 +286,7 @@ class CodeView {
 		const {listing, sources} = scene, own = sources[listing.files[0]];
 		const missing = own && own.why && !own.lines.length;
 		fill(this.notes, missing ? el('details', {class: 'code-note'}, el('summary', {},
-			`The text of ${shortPath(own.path)} was not found${listing.insns.length ? ': lines have numbers and costs, the assembly is beside them' : ''}`),
+			`The text of ${shortPath(own.path)} was not found: its lines have numbers and costs only${listing.insns.length ? ', and their instructions' : ''}`),
 		el('p', {class: 'soft'}, own.why)) : null,
 		...listing.notes.filter(text => !missing || text !== own.why).map(text => el('p', {class: 'code-note'}, text)),
 		el('details', {class: 'code-skid'},
