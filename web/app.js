@@ -43,6 +43,8 @@ const APP_VIEWS = [
 const FRAME_KEYS = [['1 … 8', 'the views in their order'], ['/', 'search in all views'], ['Esc', 'close, or clear the search'],
 	['u', 'take the last filter away'], ['c', 'copy the view as text'], ['t', 'light or dark'], ['?', 'this help']];
 
+// From where on what a view computes is felt, and the page says that it computes.
+const SLOW_SAMPLES = 150000, SLOW_DELAY = 30;
 const SEARCH_DELAY = 200, ADDRESS_DELAY = 250;
 
 /** @param {string} id @returns {HTMLElement} */
@@ -71,6 +73,8 @@ class App {
 		this.found = { key: /** @type {unknown} */ (null), text: '' };
 		this.addressTimer = 0;
 		this.searchTimer = 0;
+		this.slowTimer = 0;
+		this.slowKey = '';
 		/** @type {View | null} */
 		this.shown = null;
 		this.list = APP_VIEWS.filter(v => v.name !== 'diff' || base);
@@ -333,14 +337,28 @@ class App {
 		}
 		part('filters').hidden = name === 'overview';
 		part('filters').classList.toggle('no-strip', name === 'time');
-		if (name !== 'overview')
-			this.filters.show();
 		if (this.saveButton)
 			this.saveButton.hidden = !view.svg;
 		if (this.search && document.activeElement !== this.search)
 			this.search.value = this.state.search;
+		clearTimeout(this.slowTimer);
+		const { search, by, query, more } = this.state, key = JSON.stringify([name, search, by, query, more]);
+		if (this.model.samples.n < SLOW_SAMPLES || name === 'overview' || key === this.slowKey) {
+			this.finish(view);
+			return;
+		}
+		this.slowKey = key;
+		part('main').setAttribute('aria-busy', 'true');
+		this.slowTimer = window.setTimeout(() => this.finish(/** @type {View} */ (view)), SLOW_DELAY);
+	}
+
+	/** The part of render() that computes. @param {View} view */
+	finish(view) {
+		if (this.state.view !== 'overview')
+			this.filters.show();
 		view.show();
 		this.showFound();
+		part('main').removeAttribute('aria-busy');
 	}
 
 	/** What the searched names take, beside the search. */

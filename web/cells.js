@@ -6,7 +6,7 @@ import { CATEGORIES } from './model.js';
 
 /** @typedef {import('./types.js').Share} Share */
 /** @typedef {{brief: string, full: string, crate: string, module: string, file: string, line: number,
- *   category: number}} NameLike */
+ *   category: number, kind?: string}} NameLike */
 
 /**
  * A share as the terminal prints it: "23.1" and "±0.8"; "2.5" and "≤8.6" where the interval is
@@ -118,7 +118,7 @@ export function searchPattern(search) {
  * @param {NameLike} name
  */
 export function whereText(name) {
-	if (name.file && CATEGORIES[name.category] === 'user')
+	if (name.file && (CATEGORIES[name.category] === 'user' || name.kind === 'line'))
 		return `${name.file.split('/').slice(-2).join('/')}${name.line ? `:${name.line}` : ''}`;
 	return name.crate || moduleText(name.module) || name.file;
 }

@@ -56,6 +56,16 @@ export function withoutGenerics(name) {
 	return depth ? name : out;
 }
 
+/**
+ * A closure is named by its line, which is what tells a function's closures apart for a reader:
+ * "main::{closure}" -> "main::{closure:9}".
+ * @param {string} brief
+ * @param {number} line
+ */
+export function closureName(brief, line) {
+	return line && brief.endsWith('{closure}') ? `${brief.slice(0, -1)}:${line}}` : brief;
+}
+
 export class Names {
 	/**
 	 * @param {Model} model
@@ -100,7 +110,8 @@ export class Names {
 				short = withoutGenerics(strings[f.brief[i]]);
 				shorts.set(f.brief[i], short);
 			}
-			const meaning = `${f.crate[i]},${f.file[i]},${f.module[i]},${short}`;
+			const line = short.includes('{closure}') ? f.line[i] : '';
+			const meaning = `${f.crate[i]},${f.file[i]},${f.module[i]},${line},${short}`;
 			const first = firsts.get(meaning);
 			if (first === undefined) {
 				firsts.set(meaning, i);
@@ -203,7 +214,7 @@ export class Names {
 	/** @param {number} f @returns {Name} */
 	ofFunction(f) {
 		const {functions: t, strings, modules} = this.model;
-		return {kind: 'function', index: f, brief: this.folded.get(f) ?? strings[t.brief[f]],
+		return {kind: 'function', index: f, brief: closureName(this.folded.get(f) ?? strings[t.brief[f]], t.line[f]),
 			full: this.folded.get(f) ?? strings[t.full[f]], crate: strings[t.crate[f]],
 			module: t.module[f] >= 0 ? modules[t.module[f]].name : '', file: strings[t.file[f]],
 			line: t.line[f], category: t.category[f],

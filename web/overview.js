@@ -5,6 +5,7 @@
 import { el, fill } from './page.js';
 import { term, sentence } from './glossary.js';
 import { duration, count, weight } from './format.js';
+import { closureName } from './names.js';
 import { fillMeter, lanePart, shareParts, shareText, whereText, groupLegend } from './cells.js';
 import { laneData, laneBuckets, laneLost, laneScale, drawLane, drawLost, drawAxis, groupColors, sizedCanvas } from './lanes.js';
 
@@ -36,7 +37,7 @@ export function functionName(model, f) {
 	const { functions, strings, modules } = model;
 	const module = functions.module[f];
 	return {
-		brief: strings[functions.brief[f]], full: strings[functions.full[f]], crate: strings[functions.crate[f]],
+		brief: closureName(strings[functions.brief[f]], functions.line[f]), full: strings[functions.full[f]], crate: strings[functions.crate[f]],
 		file: strings[functions.file[f]], line: functions.line[f], category: functions.category[f],
 		module: module < 0 ? '' : modules[module].name,
 	};

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import {QueryError} from '../../web/filter.js';
 import {CATEGORIES} from '../../web/model.js';
-import {withoutGenerics} from '../../web/names.js';
+import {closureName, withoutGenerics} from '../../web/names.js';
 import {defaultQuery, makeProfile} from '../../web/query.js';
 import {addressCosts, keyShare, lineCosts, sandwich, table} from '../../web/table.js';
 import {calleesTree, callersTree, callTree, nodePath, nodeShare, nodeShares, searchNames,
@@ -403,6 +403,9 @@ test('lines and instructions get what their samples cost, inlined code at its ow
 });
 
 test('generics fold into one function, names that begin with < keep their type', () => {
+	assert.equal(closureName('main::{closure}', 9), 'main::{closure:9}');
+	assert.equal(closureName('main::{closure}::run', 9), 'main::{closure}::run');
+	assert.equal(closureName('main::{closure}', 0), 'main::{closure}');
 	assert.equal(withoutGenerics('Vec<u8>::push'), 'Vec<_>::push');
 	assert.equal(withoutGenerics('<Foo<T> as Bar<U>>::run::<X>'), '<Foo<_> as Bar<_>>::run::<_>');
 	assert.equal(withoutGenerics('HashMap<K,Vec<V>,fn(A) -> B>::get'), 'HashMap<_>::get');
