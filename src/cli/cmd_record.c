@@ -22,7 +22,7 @@ struct record_args {
 	int64_t pid;
 	uint64_t duration_ns, dump_size;
 	int engine;
-	bool no_inline, no_kernel, no_inherit, quiet;
+	bool no_inline, no_kernel, no_inherit, no_source, quiet;
 };
 
 enum { PROGRESS_AFTER_MS = 1000, PROGRESS_EVERY_MS = 250 };
@@ -100,6 +100,12 @@ static const struct as_option record_options[] = {
 	 .at = offsetof(struct record_args, no_inline),
 	 .group = "Output",
 	 .help = "do not look up inlined functions: quicker for very large programs"},
+	{.name = "no-source",
+	 .type = AS_OPT_FLAG,
+	 .at = offsetof(struct record_args, no_source),
+	 .group = "Output",
+	 .help = "keep no source lines of hot functions in the session; their instructions "
+		 "and line numbers are kept all the same"},
 	{.name = "quiet",
 	 .letter = 'q',
 	 .type = AS_OPT_FLAG,
@@ -292,7 +298,9 @@ static int record_run(struct as_cmd_ctx *ctx, struct as_error *err)
 			    .max_depth = 65536,
 			    .dump_size = (uint32_t)a->dump_size,
 			    .no_inherit = a->no_inherit},
-		.resolve = {.cache_dir = cache, .no_inlines = a->no_inline},
+		.resolve = {.cache_dir = cache,
+			    .no_inlines = a->no_inline,
+			    .no_source = a->no_source},
 		.interrupted = &interrupted,
 		.interrupt_signal = &interrupt_signal,
 	};

@@ -8,6 +8,7 @@
  *	engine_kernel.c	samples unwound in the kernel by bpf/unwind.bpf.c
  *	engine_ring.c	samples with a copy of the stack, unwound here as they are drained
  *	resolve.c	names for every recorded frame, into the session
+ *	keep.c		instructions and source lines of hot functions, into the session
  *
  * An engine writes only through the recorder; the recorder only through the session writer.
  */
@@ -112,10 +113,14 @@ uint64_t as_recorder_samples(const struct as_recorder *r);
 /* The image's listener that writes MODULE and MAP records. */
 void as_recorder_listener(struct as_recorder *r, struct as_image_listener *ret);
 
-/* Resolves every recorded frame and writes FUNCTION, SYMBOL, STRING and NOTE records. */
+/* Resolves every recorded frame and writes FUNCTION, SYMBOL, STRING and NOTE records; CODE,
+ * CODE_LINES, CODE_NAMES and SOURCE of the hottest functions. */
 struct as_resolve_options {
 	const char *cache_dir;
 	bool no_inlines;
+	bool no_source; /* no SOURCE records; instructions are kept all the same */
+	const char *const
+		*source_dirs; /* further folders to look for sources in; may be NULL */
 };
 int as_recorder_resolve(struct as_recorder *r, const struct as_resolve_options *o,
 			struct as_error *err);

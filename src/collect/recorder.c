@@ -49,6 +49,7 @@ void as_recorder_free(struct as_recorder *r)
 	as_vec_clear(&r->jits);
 	as_map64_clear(&r->place_ids);
 	as_map64_clear(&r->node_ids);
+	as_vec_clear(&r->node_samples);
 	as_map64_clear(&r->stack_memo);
 	as_map64_clear(&r->proc_by_pid);
 	as_map64_clear(&r->thr_by_tid);
@@ -104,6 +105,7 @@ static uint32_t intern_node(struct as_recorder *r, uint32_t parent, uint32_t pla
 
 	if (fresh) {
 		*slot = r->nnodes++;
+		as_vec_push(&r->node_samples, 0);
 		as_write_stack(r->w, &(struct as_rec_stack){
 					     .id = *slot, .parent = parent, .frame = place});
 	}
@@ -157,12 +159,15 @@ void as_recorder_callers(struct as_recorder *r, const struct as_raw_frame *frame
 		ret[i] = node = intern_node(r, node, intern_place(r, &frames[i]));
 }
 
-/* The leaf's place, to weigh modules; only its count is touched. */
-static void count_leaf(struct as_recorder *r, const struct as_raw_frame *leaf)
+/* The leaf's place and node, to weigh modules and functions; only their counts are touched. */
+static void count_leaf(struct as_recorder *r, const struct as_raw_frame *leaf, uint32_t node)
 {
 	struct as_rec_place *p = &r->places.v[intern_place(r, leaf)];
+	uint32_t *n = node ? &r->node_samples.v[node - 1] : NULL;
 
 	p->samples += p->samples < UINT32_MAX;
+	if (n)
+		*n += *n < UINT32_MAX;
 }
 
 void as_recorder_sample(struct as_recorder *r, const struct as_raw_sample *s)
@@ -178,7 +183,7 @@ void as_recorder_sample(struct as_recorder *r, const struct as_raw_sample *s)
 	};
 
 	if (s->nframes)
-		count_leaf(r, &s->frames[0]);
+		count_leaf(r, &s->frames[0], (uint32_t)rec.stack);
 	as_write_sample(r->w, &rec);
 	r->samples++;
 }

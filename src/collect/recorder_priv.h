@@ -63,7 +63,8 @@ struct as_recorder {
 	/* hash of (addr, module, flags) -> id, probed on collision */
 	struct as_map64 place_ids;
 	uint32_t nnodes;
-	struct as_map64 node_ids;   /* parent+1 << 32 | frame -> node id */
+	AS_VEC(uint32_t) node_samples; /* in which it was the leaf, by node id; saturates */
+	struct as_map64 node_ids;      /* parent+1 << 32 | frame -> node id */
 	struct as_map64 stack_memo; /* hash of a raw stack -> node id + 1; emptied when large */
 
 	AS_VEC(struct as_rec_mod) mods;

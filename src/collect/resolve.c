@@ -9,7 +9,7 @@
  * makecontext lets a coroutine return to), are entered at that very byte. Functions are one per
  * (module, linkage name or name and declaration).
  */
-#include "collect/recorder_priv.h"
+#include "collect/resolve_priv.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -31,29 +31,30 @@
 #define PLACE_INLINED      (1ull << 32)
 #define PLACE_LINE_GUESSED (2ull << 32)
 
-struct resolver {
-	struct as_recorder *r;
-	const struct as_resolve_options *o;
-	struct as_map64 functions; /* hash of identity -> function id */
-	uint64_t nfunctions;
-	uint32_t module;        /* session id of the module in work */
-	const uint32_t *places; /* ids of its places, in the order of the addresses */
-	AS_VEC(uint64_t) chain;
-	struct as_buf full, brief, crate;
-};
-
-static uint64_t string_of(struct resolver *v, const char *s)
+uint64_t as_resolver_string(struct as_resolver *v, const char *s)
 {
 	return s && *s ? as_session_string(v->r->w, s, strlen(s)) : 0;
 }
 
-static uint64_t buf_string(struct resolver *v, const struct as_buf *b)
+static uint64_t buf_string(struct as_resolver *v, const struct as_buf *b)
 {
 	return as_session_string(v->r->w, as_buf_str(b), b->len);
 }
 
+const char *as_resolver_brief(struct as_resolver *v, const char *linkage)
+{
+	enum as_lang lang;
+	bool cold;
+
+	as_buf_reset(&v->full);
+	as_buf_reset(&v->brief);
+	lang = as_demangle(linkage, &v->full, &cold);
+	as_name_short(as_buf_str(&v->full), lang, 0, &v->brief);
+	return as_buf_str(&v->brief);
+}
+
 /* The id of function f; its record is written the first time. */
-static uint64_t function_id(struct resolver *v, const struct as_symframe *f)
+static uint64_t function_id(struct as_resolver *v, const struct as_symframe *f)
 {
 	const char *name = f->linkage ? f->linkage : f->name ? f->name : "";
 	const char *decl = f->linkage || !f->decl_file ? "" : f->decl_file;
@@ -74,11 +75,11 @@ static uint64_t function_id(struct resolver *v, const struct as_symframe *f)
 	lang = as_demangle(name, &v->full, &cold);
 	as_name_short(as_buf_str(&v->full), lang, 0, &v->brief);
 	as_name_crate(as_buf_str(&v->full), lang, &v->crate);
-	rec.linkage = string_of(v, name);
+	rec.linkage = as_resolver_string(v, name);
 	rec.full = buf_string(v, &v->full);
 	rec.brief = buf_string(v, &v->brief);
 	rec.crate = buf_string(v, &v->crate);
-	rec.file = string_of(v, f->decl_file);
+	rec.file = as_resolver_string(v, f->decl_file);
 	rec.lang = lang;
 	rec.flags = (f->synthetic ? FUNCTION_SYNTHETIC : 0) | (cold ? FUNCTION_COLD : 0) |
 		    (f->aliases ? FUNCTION_ALIASES : 0);
@@ -86,24 +87,31 @@ static uint64_t function_id(struct resolver *v, const struct as_symframe *f)
 	return rec.id;
 }
 
-static void write_chain(struct resolver *v, uint32_t place, const struct as_symframe *frames,
+void as_resolver_place(struct as_resolver *v, const struct as_symframe *f, uint64_t ret[4])
+{
+	ret[0] = function_id(v, f);
+	ret[1] = as_resolver_string(v, f->file);
+	ret[2] = f->line;
+	ret[3] = f->column | (f->inlined ? PLACE_INLINED : 0) |
+		 (f->line_from_call ? PLACE_LINE_GUESSED : 0);
+}
+
+static void write_chain(struct as_resolver *v, uint32_t place, const struct as_symframe *frames,
 			size_t n)
 {
 	v->chain.n = 0;
 	for (size_t i = 0; i < n; i++) {
-		const struct as_symframe *f = &frames[i];
+		uint64_t four[4];
 
-		as_vec_push(&v->chain, function_id(v, f));
-		as_vec_push(&v->chain, string_of(v, f->file));
-		as_vec_push(&v->chain, f->line);
-		as_vec_push(&v->chain, f->column | (f->inlined ? PLACE_INLINED : 0) |
-					       (f->line_from_call ? PLACE_LINE_GUESSED : 0));
+		as_resolver_place(v, &frames[i], four);
+		for (int k = 0; k < 4; k++)
+			as_vec_push(&v->chain, four[k]);
 	}
 	as_write_symbol(v->r->w, &(struct as_rec_symbol){.frame = place,
 							 .chain = {v->chain.v, v->chain.n}});
 }
 
-static void write_plain(struct resolver *v, uint32_t place, const char *name, bool synthetic)
+static void write_plain(struct as_resolver *v, uint32_t place, const char *name, bool synthetic)
 {
 	struct as_symframe f = {.name = name, .synthetic = synthetic};
 
@@ -118,8 +126,9 @@ static uint64_t lookup_addr(const struct as_rec_place *p)
 
 static void on_chain(void *ctx, size_t index, uint64_t svma, const struct as_symchain *chain)
 {
-	struct resolver *v = ctx;
+	struct as_resolver *v = ctx;
 
+	as_keep_note(v, index, svma, chain);
 	if (chain->n)
 		write_chain(v, v->places[index], chain->frames, chain->n);
 }
@@ -127,7 +136,7 @@ static void on_chain(void *ctx, size_t index, uint64_t svma, const struct as_sym
 /* ---- modules that are files ---- */
 
 /* Lines of text as notes about path, a few at most; places where nothing was found are only counted. */
-static void write_notes(struct resolver *v, const char *path, const char *text)
+static void write_notes(struct as_resolver *v, const char *path, const char *text)
 {
 	static const char absent[] = ": not there";
 	unsigned places = 0;
@@ -149,7 +158,7 @@ static void write_notes(struct resolver *v, const char *path, const char *text)
 				 "no separate debug file (looked in %u places)", places);
 }
 
-static bool notable(const struct resolver *v, const uint32_t *places, size_t n)
+static bool notable(const struct as_resolver *v, const uint32_t *places, size_t n)
 {
 	uint64_t samples = 0;
 
@@ -170,7 +179,7 @@ static bool follows_call(const struct as_elf *e, uint64_t svma)
 }
 
 /* Sets addrs of threads' first frames that were entered by no call back to their first byte. */
-static void correct_roots(struct resolver *v, const struct as_module *m, uint64_t *addrs,
+static void correct_roots(struct as_resolver *v, const struct as_module *m, uint64_t *addrs,
 			  size_t n)
 {
 	struct as_elf *e = NULL;
@@ -192,7 +201,7 @@ static void correct_roots(struct resolver *v, const struct as_module *m, uint64_
 	as_elf_close(e);
 }
 
-static void resolve_file(struct resolver *v, const struct as_rec_mod *mod, uint64_t *addrs,
+static void resolve_file(struct as_resolver *v, const struct as_rec_mod *mod, uint64_t *addrs,
 			 size_t n)
 {
 	struct as_image *im = v->r->im;
@@ -220,6 +229,7 @@ static void resolve_file(struct resolver *v, const struct as_rec_mod *mod, uint6
 		return;
 	}
 	as_symmod_resolve(sym, addrs, n, on_chain, v);
+	as_keep_module(v, m, sym);
 	if (loud && mod->kind == AS_MODULE_FILE)
 		write_notes(v, m->path, as_symmod_notes(sym));
 	as_symmod_close(sym);
@@ -235,7 +245,7 @@ void as_rec_load_kallsyms(struct as_recorder *r)
 	(void)as_kallsyms_load(NULL, &r->kallsyms, NULL); /* absent: treated as hidden */
 }
 
-static void resolve_kernel(struct resolver *v, const struct as_kallsyms *k,
+static void resolve_kernel(struct as_resolver *v, const struct as_kallsyms *k,
 			   const uint64_t *addrs, size_t n)
 {
 	bool hidden = !k || as_kallsyms_hidden(k);
@@ -255,8 +265,8 @@ static void resolve_kernel(struct resolver *v, const struct as_kallsyms *k,
 	}
 }
 
-static void resolve_jit(struct resolver *v, const struct as_rec_mod *mod, const uint64_t *addrs,
-			size_t n)
+static void resolve_jit(struct as_resolver *v, const struct as_rec_mod *mod,
+			const uint64_t *addrs, size_t n)
 {
 	const struct as_perfmap *map = NULL;
 
@@ -298,7 +308,7 @@ static struct by_module *group_places(struct as_recorder *r)
 	return v;
 }
 
-static void resolve_module(struct resolver *v, const struct by_module *group, size_t n)
+static void resolve_module(struct as_resolver *v, const struct by_module *group, size_t n)
 {
 	const struct as_rec_mod *mod = &v->r->mods.v[group[0].module];
 	uint64_t *addrs = as_xreallocarray(NULL, n, sizeof *addrs);
@@ -331,7 +341,7 @@ static void resolve_module(struct resolver *v, const struct by_module *group, si
 int as_recorder_resolve(struct as_recorder *r, const struct as_resolve_options *o,
 			struct as_error *err)
 {
-	struct resolver v = {.r = r, .o = o};
+	struct as_resolver v = {.r = r, .o = o, .keep = as_keep_new(r, o)};
 	struct by_module *group = group_places(r);
 	size_t n = r->places.n;
 
@@ -343,6 +353,7 @@ int as_recorder_resolve(struct as_recorder *r, const struct as_resolve_options *
 		if (as_session_writer_status(r->w, NULL) < 0)
 			break;
 	}
+	as_keep_finish(&v);
 	as_map64_clear(&v.functions);
 	as_vec_clear(&v.chain);
 	as_buf_clear(&v.full);

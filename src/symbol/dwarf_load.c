@@ -205,6 +205,13 @@ static void find_sup(struct as_symmod *m)
 	free(path);
 }
 
+void as_symmod_find_debug(struct as_symmod *m)
+{
+	if (!m->debug_tried)
+		find_files(m);
+	m->debug_tried = true;
+}
+
 bool as_symmod_load_dwarf(struct as_symmod *m)
 {
 	struct as_dw_input in = {
@@ -218,7 +225,7 @@ bool as_symmod_load_dwarf(struct as_symmod *m)
 	if (m->dwarf_tried)
 		return m->dw != NULL;
 	m->dwarf_tried = true;
-	find_files(m);
+	as_symmod_find_debug(m);
 	find_sup(m);
 	load_sections(m, m->dbg ? m->dbg : m->elf, "", in.main);
 	if (!in.main[AS_DW_INFO].n)

@@ -7,7 +7,9 @@
 
 #include "symbol/symmod_priv.h"
 
-#define MAX_CLAIMS 8
+#define MAX_CLAIMS   8
+/* Beyond, going through all names for the cold part of one takes too long (10 ms). */
+#define MANY_SYMBOLS 100000
 
 /* Root of each node, once per block: the physical function it is part of. */
 static const uint32_t *roots(struct as_block *b)
@@ -78,7 +80,7 @@ static size_t parts_from_symbols(struct as_symmod *m, uint64_t svma, struct as_s
 	if (!max || !t || !as_symtab_find(t, svma, &hit) || !hit.size_bytes)
 		return 0;
 	ret[n++] = (struct as_sympart){hit.start, hit.start + hit.size_bytes};
-	if (!hit.synthetic)
+	if (!hit.synthetic && as_symtab_count(t) < MANY_SYMBOLS)
 		n += as_symtab_other_parts(t, &hit, ret + 1, max - 1);
 	qsort(ret, n, sizeof *ret, by_lo);
 	for (size_t i = 0; i < n; i++) {

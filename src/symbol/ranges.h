@@ -24,7 +24,8 @@ struct as_sympart {
 /*
  * Parts of the physical function that holds svma, ascending and apart; returns how many (at most
  * max), 0: nothing is known there. From DWARF where there is; else its symbol (or FDE extent) with
- * the `.cold` symbols of the same name, when that name is the only one of its kind.
+ * the `.cold` symbols of the same name, when that name is the only one of its kind (and the
+ * module has less than 100,000 symbols).
  */
 size_t as_symmod_parts(struct as_symmod *m, uint64_t svma, struct as_sympart *ret, size_t max);
 

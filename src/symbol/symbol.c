@@ -193,7 +193,7 @@ struct as_symtab *as_symmod_symtab(struct as_symmod *m)
 
 	/* A stripped object has its names in the debug file; others need not wait for DWARF. */
 	if (!as_elf_find_section(m->elf, ".symtab"))
-		attach_dwarf(m);
+		as_symmod_find_debug(m);
 	spec.debug = m->dbg;
 	if (as_symtab_build(&spec, &m->symtab, &err) < 0) {
 		as_buf_addf(&m->notes, "no symbols: %s\n", err.msg);

@@ -27,7 +27,7 @@ struct as_symmod {
 	bool no_inlines;
 
 	struct as_dw *dw; /* NULL: not loaded, or no DWARF */
-	bool dwarf_tried, open_done;
+	bool debug_tried, dwarf_tried, open_done;
 	const struct as_symrange *range; /* of the index or of dw */
 	size_t nrange;
 	struct as_block **block; /* per unit; NULL: not there yet */
@@ -43,6 +43,8 @@ struct as_symmod {
 	AS_VEC(struct as_symframe) frame;
 };
 
+/* dwarf_load.c: finds the debug file, once; cheap: nothing in it is read. */
+void as_symmod_find_debug(struct as_symmod *m);
 /* dwarf_load.c: finds the debug files and opens the reader; once. False: no DWARF. */
 bool as_symmod_load_dwarf(struct as_symmod *m);
 

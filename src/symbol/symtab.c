@@ -39,6 +39,8 @@ struct as_symtab {
 	bool locals; /* the tables have local functions: what they leave out is none */
 	struct as_extent *ext;
 	size_t next, distinct;
+	AS_VEC(uint32_t) cold; /* entries whose name has ".cold", once they are asked for */
+	bool cold_tried;
 	const char *module;
 	struct as_arena arena;
 };
@@ -324,6 +326,7 @@ void as_symtab_free(struct as_symtab *t)
 	as_vec_clear(&t->e);
 	as_vec_clear(&t->exec);
 	as_vec_clear(&t->code);
+	as_vec_clear(&t->cold);
 	free(t->ext);
 	as_arena_clear(&t->arena);
 	free(t);
@@ -361,30 +364,68 @@ bool as_symtab_find(struct as_symtab *t, uint64_t svma, struct as_symtab_hit *re
 	return true;
 }
 
-size_t as_symtab_other_parts(const struct as_symtab *t, const struct as_symtab_hit *hit,
+/* Local names of C may be there twice; mangled ones carry a hash, a path or types. */
+static bool may_repeat(const struct entry *e)
+{
+	return (e->rank & 3) == 2 && strncmp(e->name, "_Z", 2) != 0 &&
+	       strncmp(e->name, "_R", 2) != 0;
+}
+
+static void find_cold(struct as_symtab *t)
+{
+	t->cold_tried = true;
+	for (uint32_t i = 0; i < t->e.n; i++) {
+		if (strstr(t->e.v[i].name, ".cold"))
+			as_vec_push(&t->cold, i);
+	}
+}
+
+/* The one function of that name, without a suffix; NULL: none, or several. */
+static const struct entry *only_named(const struct as_symtab *t, const char *name, size_t stem)
+{
+	const struct entry *found = NULL;
+
+	as_vec_foreach (e, &t->e) {
+		if (strncmp(e->name, name, stem) != 0 || e->name[stem])
+			continue;
+		if (found && found->start != e->start)
+			return NULL;
+		found = e;
+	}
+	return found;
+}
+
+size_t as_symtab_other_parts(struct as_symtab *t, const struct as_symtab_hit *hit,
 			     struct as_sympart *ret, size_t max)
 {
 	const char *cold = hit->cold ? strstr(hit->name, ".cold") : NULL;
 	size_t stem = cold ? (size_t)(cold - hit->name) : strlen(hit->name), n = 0;
-	unsigned hot_ones = 0;
+	const struct entry *hot = cover(t, hit->start);
+	bool checked = hot && !cold && !may_repeat(hot);
 
+	if (!t->cold_tried)
+		find_cold(t);
 	if (!stem)
 		return 0;
-	as_vec_foreach (e, &t->e) {
-		const char *rest;
+	if (cold) {
+		hot = only_named(t, hit->name, stem);
+		if (!hot)
+			return 0;
+		checked = true;
+		if (n < max && hot->end > hot->start)
+			ret[n++] = (struct as_sympart){hot->start, hot->end};
+	}
+	for (size_t i = 0; i < t->cold.n && n < max; i++) {
+		const struct entry *e = &t->e.v[t->cold.v[i]];
 
-		if (strncmp(e->name, hit->name, stem) != 0)
+		if (e->start == hit->start || e->end <= e->start ||
+		    strncmp(e->name, hit->name, stem) != 0 ||
+		    strncmp(e->name + stem, ".cold", 5) != 0)
 			continue;
-		rest = e->name + stem;
-		if (*rest && strncmp(rest, ".cold", 5) != 0)
-			continue;
-		hot_ones += !*rest;
-		if (hot_ones > 1)
-			return 0; /* two static functions of that name */
-		if (e->start == hit->start || e->end <= e->start)
-			continue;
-		if (n < max)
-			ret[n++] = (struct as_sympart){e->start, e->end};
+		if (!checked && !only_named(t, hit->name, stem))
+			return 0;
+		checked = true;
+		ret[n++] = (struct as_sympart){e->start, e->end};
 	}
 	return n;
 }

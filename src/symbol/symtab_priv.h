@@ -68,7 +68,7 @@ bool as_symtab_find(struct as_symtab *t, uint64_t svma, struct as_symtab_hit *re
 /* The parts with other names of the function that hit stands for: "f.cold" for "f" and the other way
  * round; none when one of these names is there twice. Returns how many, at most max. */
 struct as_sympart;
-size_t as_symtab_other_parts(const struct as_symtab *t, const struct as_symtab_hit *hit,
+size_t as_symtab_other_parts(struct as_symtab *t, const struct as_symtab_hit *hit,
 			     struct as_sympart *ret, size_t max);
 /* All names at exactly this address, the chosen one first. */
 void as_symtab_each_alias(const struct as_symtab *t, uint64_t start_svma,

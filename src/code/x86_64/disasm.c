@@ -21,20 +21,11 @@ static inline bool zy_init(ZydisDecoder *d)
 		ZydisDecoderInit(d, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_ADDRESS_WIDTH_64));
 }
 
-static inline bool zy_decode(const ZydisDecoder *d, const void *p, size_t n,
+static inline bool zy_decode(const ZydisDecoder *d, const void *p, size_t n, bool operands,
 			     struct zy_insn *ret)
 {
+	(void)operands;
 	return ZYAN_SUCCESS(ZydisDecoderDecodeBuffer(d, p, n, &ret->i));
-}
-
-static inline unsigned zy_operands(const struct zy_insn *x)
-{
-	return x->i.operand_count;
-}
-
-static inline const ZydisDecodedOperand *zy_operand(const struct zy_insn *x, unsigned k)
-{
-	return &x->i.operands[k];
 }
 
 static inline bool zy_format(const ZydisFormatter *f, const struct zy_insn *x, char *out,
@@ -54,24 +45,15 @@ static inline bool zy_init(ZydisDecoder *d)
 		ZydisDecoderInit(d, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64));
 }
 
-static inline bool zy_decode(const ZydisDecoder *d, const void *p, size_t n,
+static inline bool zy_decode(const ZydisDecoder *d, const void *p, size_t n, bool operands,
 			     struct zy_insn *ret)
 {
 	ZydisDecoderContext ctx;
 
 	return ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(d, &ctx, p, n, &ret->i)) &&
-	       ZYAN_SUCCESS(ZydisDecoderDecodeOperands(d, &ctx, &ret->i, ret->operand,
-						       ret->i.operand_count_visible));
-}
-
-static inline unsigned zy_operands(const struct zy_insn *x)
-{
-	return x->i.operand_count_visible;
-}
-
-static inline const ZydisDecodedOperand *zy_operand(const struct zy_insn *x, unsigned k)
-{
-	return &x->operand[k];
+	       (!operands ||
+		ZYAN_SUCCESS(ZydisDecoderDecodeOperands(d, &ctx, &ret->i, ret->operand,
+							ret->i.operand_count_visible)));
 }
 
 static inline bool zy_format(const ZydisFormatter *f, const struct zy_insn *x, char *out,
@@ -168,20 +150,16 @@ static enum as_insn_kind kind_of(const ZydisDecodedInstruction *i)
 	}
 }
 
-static void find_targets(const struct zy_insn *x, struct as_insn *ret)
+/* From the raw encoding: operands need not be decoded for that. */
+static void find_targets(const ZydisDecodedInstruction *i, struct as_insn *ret)
 {
-	for (unsigned k = 0; k < zy_operands(x); k++) {
-		const ZydisDecodedOperand *o = zy_operand(x, k);
-		ZyanU64 svma;
+	uint64_t next = ret->svma + i->length;
 
-		if (o->type == ZYDIS_OPERAND_TYPE_IMMEDIATE && o->imm.is_relative &&
-		    ZYAN_SUCCESS(ZydisCalcAbsoluteAddress(&x->i, o, ret->svma, &svma)))
-			ret->target = svma;
-		else if (o->type == ZYDIS_OPERAND_TYPE_MEMORY &&
-			 o->mem.base == ZYDIS_REGISTER_RIP &&
-			 ZYAN_SUCCESS(ZydisCalcAbsoluteAddress(&x->i, o, ret->svma, &svma)))
-			ret->data = svma;
-	}
+	if (i->raw.imm[0].is_relative)
+		ret->target = next + (uint64_t)i->raw.imm[0].value.s;
+	else if ((i->attributes & ZYDIS_ATTRIB_HAS_MODRM) && i->raw.modrm.mod == 0 &&
+		 i->raw.modrm.rm == 5)
+		ret->data = next + (uint64_t)i->raw.disp.value;
 }
 
 static bool decode(struct as_disasm *d, const uint8_t *p, size_t n, bool text,
@@ -190,11 +168,11 @@ static bool decode(struct as_disasm *d, const uint8_t *p, size_t n, bool text,
 	struct state *s = d->state;
 	struct zy_insn x;
 
-	if (!zy_decode(&s->decoder, p, n, &x))
+	if (!zy_decode(&s->decoder, p, n, text, &x))
 		return false;
 	ret->len = x.i.length;
 	ret->kind = (uint8_t)kind_of(&x.i);
-	find_targets(&x, ret);
+	find_targets(&x.i, ret);
 	return !text || zy_format(&s->formatter, &x, d->text, sizeof d->text, ret->svma, d);
 }
 
