@@ -117,6 +117,22 @@ static void inlined_names(const struct as_an_printer *p, const struct as_an_row 
 	as_buf_addf(b, " ‹ %zu more", n - 1);
 }
 
+void as_an_shorten_path(struct as_buf *b)
+{
+	char *up;
+
+	while (b->len && (up = strstr(b->p, "/../"))) {
+		char *from = up;
+
+		while (from > b->p && from[-1] != '/')
+			from--;
+		if (from == up || strncmp(from, "../", 3) == 0)
+			return;
+		memmove(from, up + 4, strlen(up + 4) + 1);
+		b->len -= (size_t)(up + 4 - from);
+	}
+}
+
 /* file:line of an inlined place; narrow: the last part of the path. */
 static void place_path(const struct as_an_printer *p, const char *file, uint32_t line,
 		       struct as_buf *b)
@@ -125,6 +141,7 @@ static void place_path(const struct as_an_printer *p, const char *file, uint32_t
 	const char *from;
 
 	as_style_path(&path, p->t->v->a->model, file);
+	as_an_shorten_path(&path);
 	from = as_buf_str(&path);
 	if (p->style->width < AS_AN_WIDE) {
 		const char *slash = strrchr(from, '/');
@@ -413,6 +430,7 @@ static void file_row(struct as_an_printer *p, const struct as_an_row *r)
 		as_style_path(&path, p->t->v->a->model, r->file);
 	else
 		as_buf_adds(&path, "(no file known)");
+	as_an_shorten_path(&path);
 	as_fmt_quoted(&clean, path.p, path.len);
 	as_buf_fill(p->out, ' ', AS_AN_NUMBER + 2);
 	as_style_ink(p->style, p->out, AS_INK_FAINT);

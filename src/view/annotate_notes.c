@@ -12,6 +12,7 @@
 enum { LABEL = 7, OTHERS_MAX = 4, HOSTS_MAX = 3, FEW = 100 };
 /* Of the function's samples: a callee that is worth a look of its own. */
 static const double WORTH_CALLEE = 0.2;
+static const double WORTH_EXAMPLE = 0.1; /* likewise: an instruction to explain skid by */
 
 static void words(struct as_buf *out, const struct as_style *style, const char *label,
 		  const struct as_buf *text)
@@ -40,6 +41,7 @@ static void function_line(const struct as_an_tree *t, const struct as_style *sty
 
 	if (f->file[0]) {
 		as_style_file(&where, a->model, &row);
+		as_an_shorten_path(&where);
 		if (f->line)
 			as_buf_addf(&where, ":%u", f->line);
 	}
@@ -245,6 +247,13 @@ const char *as_an_skid_class(const struct as_annotation *a)
 	return *event ? "counter" : "unknown";
 }
 
+static double self_of(const struct as_an_tree *t, uint32_t insn)
+{
+	uint32_t c = t->insns.v[insn].cost;
+
+	return c == AS_NONE ? 0 : t->v->a->insns.v[c].of_function.self.value;
+}
+
 static bool in_kernel(const struct as_annotation *a)
 {
 	uint32_t m = a->model->functions.v[a->function].module;
@@ -274,6 +283,32 @@ void as_an_skid(const struct as_annotation *a, struct as_buf *out)
 	else
 		as_buf_adds(out, "; time in the kernel is charged to the instruction that "
 				 "entered it");
+}
+
+/* Where the cost of the hottest instruction may have been made: the one that runs before it. */
+static void skid_example(const struct as_an_tree *t, struct as_buf *out)
+{
+	const struct as_an_insn *hot = NULL, *before;
+
+	as_vec_foreach (i, &t->insns) {
+		uint32_t n = (uint32_t)(i - t->insns.v);
+
+		if (i->text && i->cost != AS_NONE &&
+		    (!hot || self_of(t, n) > self_of(t, (uint32_t)(hot - t->insns.v))))
+			hot = i;
+	}
+	if (!hot || hot == t->insns.v ||
+	    self_of(t, (uint32_t)(hot - t->insns.v)) < WORTH_EXAMPLE)
+		return;
+	before = hot - 1;
+	if (!before->text || before->svma + before->text->len != hot->svma ||
+	    before->text->kind == AS_INSN_JUMP || before->text->kind == AS_INSN_RETURN)
+		return;
+	as_buf_addf(out, "; the %.1f %% at %llx may belong to '",
+		    t->v->a->insns.v[hot->cost].of_all.self.value * 100,
+		    (unsigned long long)hot->svma);
+	as_buf_adds(out, before->text->text);
+	as_buf_adds(out, "' before it");
 }
 
 static void notes_lines(const struct as_an_tree *t, const struct as_style *style,
@@ -383,6 +418,7 @@ void as_an_footer(const struct as_an_tree *t, const struct as_an_rows *rows,
 	if (t->v->a->of_all.total.samples) {
 		lines_line(t, style, out);
 		as_an_skid(t->v->a, &b);
+		skid_example(t, &b);
 		words(out, style, "skid", &b);
 		as_buf_clear(&b);
 	}

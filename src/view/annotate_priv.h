@@ -113,6 +113,7 @@ struct as_an_printer {
 
 enum { AS_AN_WIDE = 110, AS_AN_NUMBER = 5 };
 enum as_ink as_an_row_ink(const struct as_an_printer *p, const struct as_an_row *r);
+void as_an_shorten_path(struct as_buf *b); /* "build/../src/a.c" is "src/a.c" */
 /* What stands right of the gutter. */
 void as_an_row_text(struct as_an_printer *p, size_t row);
 
