@@ -9,9 +9,11 @@
  * function that successive samples of a thread find at the same depth under the same callers. It
  * lasts from the first sample's time less its weight to the last sample's time. Samples follow each
  * other when the gap between them is below one sampling period: longer gaps are the thread waiting,
- * and end all events. ts and dur are time of day since the recording began, tts and tdur the
- * thread's CPU time, whose sums per function are exactly a report's totals. Microseconds, with
- * nanoseconds as fractions. The category is the function's (model/category.h): readers refuse
+ * and end all events. ts and dur are time of day since the recording began, in eighths of a
+ * microsecond: those are exact as binary fractions, so that ts + dur of one event is ts of the next
+ * when a viewer adds them up (with nanoseconds, siblings overlap by rounding and viewers nest them).
+ * tts and tdur are the thread's CPU time to the nanosecond, whose sums per function are exactly a
+ * report's totals. All in microseconds. The category is the function's (model/category.h): readers refuse
  * events without one.
  */
 #include <stdlib.h>
@@ -22,6 +24,7 @@
 #include "model/category.h"
 
 #define TEXT_MAX (4ull << 30) /* no viewer opens as much */
+#define EXACT_NS 125u         /* an eighth of a microsecond */
 #define PID_MAX  4194304ull   /* the kernel's own limit */
 
 struct open { /* an event that has begun */
@@ -99,11 +102,13 @@ static void close_event(struct writer *w, const struct open *e, uint64_t now_ns)
 	as_buf_addc(b, '}');
 }
 
-/* Ends what is open below depth. */
+/* Ends what is open below depth. Outer ones are written first: of events with one start and one
+ * end, viewers take the first for the outer one. */
 static void close_to(struct writer *w, size_t depth, uint64_t now_ns)
 {
-	while (w->open.n > depth)
-		close_event(w, &w->open.v[--w->open.n], now_ns);
+	for (size_t i = depth; i < w->open.n; i++)
+		close_event(w, &w->open.v[i], now_ns);
+	w->open.n = AS_MIN(w->open.n, depth);
 }
 
 static void switch_to(struct writer *w, uint32_t group, uint64_t now_ns)
@@ -126,9 +131,9 @@ static void add_sample(struct writer *w, const struct as_m_sample *sample, uint3
 		       uint32_t before)
 {
 	const struct as_model *m = w->s->model;
-	uint64_t now = as_since_start(m, sample->time_ns);
+	uint64_t now = as_since_start(m, sample->time_ns) / EXACT_NS * EXACT_NS;
 	uint64_t lasted = m->recording.weight_unit ? w->period_ns : sample->weight;
-	uint64_t start = now > lasted ? now - lasted : 0;
+	uint64_t start = now > lasted ? (now - lasted) / EXACT_NS * EXACT_NS : 0;
 
 	if (w->running && start <= w->end_ns + w->period_ns) {
 		start = w->end_ns;
@@ -140,7 +145,8 @@ static void add_sample(struct writer *w, const struct as_m_sample *sample, uint3
 	if (group != before)
 		switch_to(w, group, start);
 	w->running = true;
-	w->end_ns = AS_MAX(now, start + 1); /* an event without length has no clear parent */
+	/* an event without length has no clear parent */
+	w->end_ns = AS_MAX(now, start + EXACT_NS);
 	w->cpu_ns += sample->weight;
 }
 

@@ -99,9 +99,9 @@ def chrome(doc):
     for (pid, tid), events in threads.items():
         assert ('thread_name', pid, tid) in named
         assert any(n == 'process_name' and p == pid for n, p, _ in named)
-        # in ns, whole numbers; events are written when they end: parents after children
+        # in ns, whole numbers; of events with one start and end the first is the outer one
         events = [(round(e['ts'] * 1000), round((e['ts'] + e['dur']) * 1000),
-                   round(e['tdur'] * 1000), e['name'], -i) for i, e in enumerate(events)]
+                   round(e['tdur'] * 1000), e['name'], i) for i, e in enumerate(events)]
         events.sort(key=lambda e: (e[0], -e[1], e[4]))
         open_ = []
         for start, end, cpu, name, _ in events:
