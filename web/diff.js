@@ -3,10 +3,10 @@
 //
 // A difference is of shares, now minus base. Its interval puts the intervals of both sides together
 // (the square-and-add rule of R. G. Newcombe, Stat. Med. 17 (1998) 873, method 10; for intervals of
-// any origin G. Y. Zou, A. Donner, Stat. Med. 27 (2008) 1693), so that design effects and few samples
-// of either side count. A change is resolved when the interval leaves out 0 and one side has enough
-// samples for its own interval to mean something. It speaks of these two runs: how runs of one program
-// differ among themselves is for `assay bench` to say.
+// any origin G. Y. Zou, A. Donner, Stat. Med. 27 (2008) 1693), so that design effects and few
+// samples of either side count. A change is resolved when the interval leaves out 0 and one side
+// has enough samples for its own interval to mean something. It speaks of these two runs: how runs
+// of one program differ among themselves is for `assay bench` to say.
 import {KEY_ALL, KeyTree} from './ktree.js';
 import {callTree, nodeShares} from './tree.js';
 import {keyShare, table} from './table.js';
@@ -106,7 +106,8 @@ export class Diff {
 		const none = {a: keyShare(a, KEY_ALL - 1), b: keyShare(b, KEY_ALL - 1)};
 		/** @type {Map<number, DiffRow>} */
 		const rows = new Map();
-		for (const [side, profile] of /** @type {['a' | 'b', Profile][]} */ ([['a', a], ['b', b]])) {
+		for (const [side, profile] of /** @type {['a' | 'b', Profile][]} */ (
+			[['a', a], ['b', b]])) {
 			for (const r of table(profile, this.by)) {
 				const key = this.keyOf(profile, r.key);
 				const row = rows.get(key) ?? {key, keyA: -1, keyB: -1, a: none.a, b: none.b,
@@ -208,7 +209,8 @@ function unionTree(union, shares) {
 function verdicts(n, sides, shares) {
 	const bounds = sides.map(({profile, tree, to}, side) => {
 		const {low, high} = nodeShares(profile, tree);
-		const samples = new Float64Array(n), l = new Float64Array(n), h = new Float64Array(n).fill(NaN);
+		const samples = new Float64Array(n), l = new Float64Array(n),
+			h = new Float64Array(n).fill(NaN);
 		for (let i = 0; i < tree.n; i++) {
 			samples[to[i]] = tree.samples[i];
 			l[to[i]] = low[i];

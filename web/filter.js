@@ -48,7 +48,8 @@ function mayExplode(pattern) {
 			if (repeats && inner)
 				return true;
 			inner = (open.pop() ?? false) || inner || repeats;
-		} else if (c === '*' || c === '+' || c === '|' || (c === '{' && /^\{\d+,/.test(pattern.slice(i)))) {
+		} else if (c === '*' || c === '+' || c === '|' ||
+			(c === '{' && /^\{\d+,/.test(pattern.slice(i)))) {
 			inner = true;
 		}
 	}
@@ -64,7 +65,8 @@ export function compilePattern(field, pattern) {
 	if (pattern.length > PATTERN_MAX)
 		throw new QueryError(field, `the expression is longer than ${PATTERN_MAX} letters`);
 	if (mayExplode(pattern))
-		throw new QueryError(field, `'${pattern}' repeats a repetition or a choice, which may take forever`);
+		throw new QueryError(field,
+			`'${pattern}' repeats a repetition or a choice, which may take forever`);
 	try {
 		return new RegExp(pattern);
 	} catch {
@@ -194,7 +196,8 @@ export function makeFilter(model, query) {
  * @property {Int32Array} first
  * @property {Uint32Array} key    by the tree's kind
  * @property {Uint32Array} plain  the function's
- * @property {boolean} joins      adjacent frames of one key are one: a file calling itself is no call
+ * @property {boolean} joins      adjacent frames of one key are one: a file calling itself is no
+ *   call
  */
 
 /**
@@ -228,7 +231,8 @@ export function frameKeys(model, query, filter, names, by) {
 		}
 	}
 	first[frames.n] = n;
-	return {first, key: keys, plain: plains, joins: by === 'file' || by === 'crate' || by === 'module'};
+	const joins = by === 'file' || by === 'crate' || by === 'module';
+	return {first, key: keys, plain: plains, joins};
 }
 
 /**
@@ -282,7 +286,7 @@ export function makeChanges(model, names, transforms) {
 	const n = model.functions.n;
 	/** @type {Changes} */
 	const c = {list: [], any: false, focused: false, allFocus: 0, direct: false,
-		action: new Uint8Array(n), key: Uint32Array.from({length: n}, (_, i) => names.functionKey[i])};
+		action: new Uint8Array(n), key: names.functionKey.slice()};
 	for (const t of transforms) {
 		if (t.kind === 'recursion' && t.f === undefined) {
 			c.direct = true;
@@ -319,7 +323,8 @@ function resolve(model, names, c, i) {
 			c.action[i] = REMOVE;
 		else if (t.kind === 'fold' && f.category[i] === CATEGORIES.indexOf(t.name ?? ''))
 			c.action[i] = REMOVE;
-		else if (t.kind === 'crate' && (t.f === undefined || crateOf(names, t.f) === names.crateKey(i, f.module[i])))
+		else if (t.kind === 'crate' &&
+			(t.f === undefined || crateOf(names, t.f) === names.crateKey(i, f.module[i])))
 			c.key[i] = names.crateKey(i, f.module[i]);
 		else if (t.kind === 'focus' || (t.kind === 'recursion' && hit))
 			c.action[i] = STATEFUL;
@@ -370,7 +375,8 @@ export function changeFrame(c, model, names, plain, s) {
 			return -2;
 		} else if (t.kind === 'merge' && t.f === key) {
 			return -1;
-		} else if (t.kind === 'fold' && model.functions.category[plain] === CATEGORIES.indexOf(t.name ?? '')) {
+		} else if (t.kind === 'fold' &&
+			model.functions.category[plain] === CATEGORIES.indexOf(t.name ?? '')) {
 			return -1;
 		} else if (t.kind === 'crate') {
 			const crate = names.crateKey(plain, model.functions.module[plain]);

@@ -29,7 +29,9 @@ export function spread(s) {
 export function share(s) {
 	const far = spread(s);
 	const value = (s.value * 100).toFixed(1);
-	return !far ? percent(s.value) : far.startsWith('±') ? `${value} ${far} %` : `${value} % ${far}`;
+	if (!far)
+		return percent(s.value);
+	return far.startsWith('±') ? `${value} ${far} %` : `${value} % ${far}`;
 }
 
 /**

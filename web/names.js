@@ -203,7 +203,8 @@ export class Names {
 			return this.ofModule(key);
 		if (key >= this.lines) {
 			const {f, file, line} = this.fileAndLine(key);
-			return {...this.ofFunction(f), kind: 'line', file: this.model.strings[file] ?? '', line};
+			const text = this.model.strings[file] ?? '';
+			return {...this.ofFunction(f), kind: 'line', file: text, line};
 		}
 		const text = this.model.strings[key < this.files ? key - this.crates : key - this.files];
 		return key < this.files ? {...NO_NAME, kind: 'crate', brief: text, full: text, crate: text,
@@ -224,7 +225,8 @@ export class Names {
 
 	/** @param {number} key @returns {Name} */
 	ofTask(key) {
-		const isThread = key < this.processes, index = key - (isThread ? this.threads : this.processes);
+		const isThread = key < this.processes;
+		const index = key - (isThread ? this.threads : this.processes);
 		const task = isThread ? this.model.threads[index] : this.model.processes[index];
 		const name = task.name || '[unnamed]';
 		return {...NO_NAME, kind: isThread ? 'thread' : 'process', index, brief: name, full: name,
@@ -235,12 +237,14 @@ export class Names {
 	ofModule(key) {
 		if (key < this.standIns) {
 			const m = this.model.modules[key - this.modules];
-			return {...NO_NAME, kind: 'module', index: key - this.modules, brief: m.name || '[unnamed]',
+			return {...NO_NAME, kind: 'module', index: key - this.modules,
+				brief: m.name || '[unnamed]',
 				full: m.path || m.name || '[unnamed]', module: m.name};
 		}
 		const m = this.model.modules[key - this.standIns];
 		const text = !m ? '[unknown]' : m.name.startsWith('[') ? m.name : `[${m.name}]`;
-		return {...NO_NAME, kind: 'module', index: m ? key - this.standIns : -1, brief: text, full: text,
+		return {...NO_NAME, kind: 'module', index: m ? key - this.standIns : -1, brief: text,
+			full: text,
 			unsymbolized: true};
 	}
 

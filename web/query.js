@@ -2,9 +2,9 @@
 // A query's answer: which samples count, and the tree of keys they stand on. Trees, tables and
 // searches (tree.js, table.js) are made from it on demand.
 //
-// Semantics are those of src/model/model.h: shares are fractions of the weight of all samples of the
-// query's threads and time range, before focus, ignore and transforms. Each distinct stack is walked
-// once; each sample costs a few look-ups.
+// Semantics are those of src/model/model.h: shares are fractions of the weight of all samples of
+// the query's threads and time range, before focus, ignore and transforms. Each distinct stack is
+// walked once; each sample costs a few look-ups.
 import {END_NOSTACK, END_ROOT, END_COUNT, SAMPLE_END_MASK} from './model.js';
 import {Blocks, BLOCK_SAMPLES} from './stats.js';
 import {KeyTree} from './ktree.js';
@@ -157,7 +157,8 @@ class BaseBuilder {
 		/** Focuses passed, per stack. */
 		this.seen = this.changes.focused ? new Int32Array(stacks) : null;
 		/** Per recursion transform and stack: where its function was first met. */
-		this.met = this.changes.list.map(t => t.kind === 'recursion' ? new Int32Array(stacks) : null);
+		this.met = this.changes.list.map(t =>
+			t.kind === 'recursion' ? new Int32Array(stacks) : null);
 		this.state = {seen: 0, restart: false, jump: -1};
 		this.metNow = new Int32Array(this.changes.list.length);
 		this.path = new Int32Array(256);

@@ -25,7 +25,7 @@ export function defaultState() {
 
 /** @param {Transform} t */
 function transformText(t) {
-	return `${t.kind}${t.f === undefined ? '' : `:${t.f}`}${t.name === undefined ? '' : `:${t.name}`}`;
+	return [t.kind, t.f, t.name].filter(part => part !== undefined).join(':');
 }
 
 /**
@@ -73,7 +73,8 @@ function escapeText(s) {
 
 /** Half a surrogate pair would throw. @param {string} s */
 function wellFormed(s) {
-	return s.replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, '\ufffd');
+	const half = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+	return s.replace(half, '\ufffd');
 }
 
 /**

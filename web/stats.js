@@ -93,7 +93,8 @@ export function normalQuantile(p) {
 	let x = t - (2.515517 + t * (0.802853 + t * 0.010328)) /
 		(1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
 	for (let i = 0; i < 3; i++) {
-		const f = (0.5 * erfc(x * Math.SQRT1_2) - tail) * Math.sqrt(2 * Math.PI) * Math.exp(x * x / 2);
+		const f = (0.5 * erfc(x * Math.SQRT1_2) - tail) *
+			Math.sqrt(2 * Math.PI) * Math.exp(x * x / 2);
 		x += f / (1 - x * f / 2);
 	}
 	return p < 0.5 ? -x : x;

@@ -42,7 +42,8 @@ function sumRows(profile, base, rowOf, nrows) {
 	const shares = runPass(profile, {tree: t, stands, nodeOfEnd: base.nodeOfEnd, endOf: base.endOf,
 		selfRow, totalRow, nrows: 2 * nrows});
 	const none = emptyEstimate(profile.blocks);
-	const of = (/** @type {number} */ row) => samples[row] ? shares.estimate(row, samples[row]) : none;
+	const of = (/** @type {number} */ row) =>
+		samples[row] ? shares.estimate(row, samples[row]) : none;
 	return Array.from({length: nrows}, (_, row) => ({self: of(row + nrows), total: of(row)}));
 }
 
@@ -85,7 +86,8 @@ function taskTable(profile, by) {
 		if (!samples[i])
 			continue;
 		const e = rows.estimate(i, samples[i]);
-		drafts.push({key: (by === 'thread' ? names.threads : names.processes) + i, self: e, total: e});
+		drafts.push({key: (by === 'thread' ? names.threads : names.processes) + i, self: e,
+			total: e});
 	}
 	return sorted(profile, drafts);
 }
@@ -100,7 +102,8 @@ export function table(profile, by) {
 	if (by === 'thread' || by === 'process')
 		return taskTable(profile, by);
 	const base = profile.base(by, ''), t = base.tree, names = profile.names;
-	const rowOfKey = new Int32Array(profile.keyCount).fill(-1), rowOf = new Int32Array(t.n).fill(-1);
+	const rowOfKey = new Int32Array(profile.keyCount).fill(-1),
+		rowOf = new Int32Array(t.n).fill(-1);
 	/** @type {number[]} */
 	const keys = [];
 	for (let i = 1; i < t.n; i++) {
@@ -133,10 +136,9 @@ export function keyShare(profile, key) {
 	for (let i = 1; i < t.n; i++)
 		on[i] = on[t.parent[i]] || t.key[i] === key ? 1 : 0;
 	const {nodeOfEnd, endOf} = base;
-	return {
-		self: shareOfEnds(profile, endOf, Uint8Array.from(nodeOfEnd, at => at > 0 && t.key[at] === key ? 1 : 0)),
-		total: shareOfEnds(profile, endOf, Uint8Array.from(nodeOfEnd, at => at > 0 ? on[at] : 0)),
-	};
+	const self = Uint8Array.from(nodeOfEnd, at => at > 0 && t.key[at] === key ? 1 : 0);
+	const total = Uint8Array.from(nodeOfEnd, at => at > 0 ? on[at] : 0);
+	return {self: shareOfEnds(profile, endOf, self), total: shareOfEnds(profile, endOf, total)};
 }
 
 /**
@@ -144,7 +146,8 @@ export function keyShare(profile, key) {
  * @param {number} key
  */
 export function sandwich(profile, key) {
-	return {...keyShare(profile, key), callers: callersTree(profile, key), callees: calleesTree(profile, key)};
+	return {...keyShare(profile, key), callers: callersTree(profile, key),
+		callees: calleesTree(profile, key)};
 }
 
 // ---- lines and addresses ----
@@ -223,7 +226,8 @@ export function addressCosts(profile, module, insns) {
 		if (insn >= 0)
 			node[i] = tree.child(up, insn);
 		else // all of other functions' frames in a row are one
-			node[i] = insn === -2 || up === 0 || tree.key[up] === other ? up : tree.child(up, other);
+			node[i] = insn === -2 || up === 0 || tree.key[up] === other ? up :
+				tree.child(up, other);
 	}
 	tree.count();
 	const kept = profile.base('function', '').endOf;
@@ -235,7 +239,7 @@ export function addressCosts(profile, module, insns) {
 		tree.selfSamples[node[endOf[i]]]++;
 	}
 	tree.sum();
-	const rowOf = Int32Array.from(tree.key.subarray(0, tree.n), (key, i) => i && key < other ? key : -1);
+	const rowOf = Int32Array.from(tree.key, (key, i) => i && key < other ? key : -1);
 	return sumRows(profile, {tree, nodeOfEnd: node, endOf}, rowOf, other)
 		.map(cost => cost.total.samples ? cost : null);
 }

@@ -30,7 +30,8 @@ function widthOf(s) {
  * @returns {string}
  */
 export function alignedText(columns, rows) {
-	const cells = [columns.map(c => c.title), ...rows.map(r => columns.map((_, i) => plain(r[i] ?? '')))];
+	const cells = [columns.map(c => c.title),
+		...rows.map(r => columns.map((_, i) => plain(r[i] ?? '')))];
 	const widths = columns.map((_, i) => cells.reduce((w, r) => Math.max(w, widthOf(r[i])), 0));
 	return cells.map(r => r.map((cell, i) => {
 		const pad = ' '.repeat(widths[i] - widthOf(cell));
@@ -54,7 +55,8 @@ export function rowsText(profile, rows, limit = 100) {
 				name.file + (name.line ? `:${name.line}` : '') : name.module;
 			return [share(r.self), r.tied ? '~' : '', share(r.total), name.brief, where];
 		}));
-	const tied = shown.some(r => r.tied) ? '~ not separable from the next row by these samples\n' : '';
+	const tied = shown.some(r => r.tied) ?
+		'~ not separable from the next row by these samples\n' : '';
 	const more = rows.length > shown.length ? `… ${rows.length - shown.length} more\n` : '';
 	return text + more + tied;
 }

@@ -17,8 +17,8 @@ function checkedRange(r) {
 }
 
 /**
- * Adds a sample's weight where it was used: the CPU time before its moment. Cycles tell no duration,
- * so they count at the moment.
+ * Adds a sample's weight where it was used: the CPU time before its moment. Cycles tell no
+ * duration, so they count at the moment.
  * @param {Float64Array} line
  * @param {ReturnType<typeof checkedRange>} r
  * @param {number} time

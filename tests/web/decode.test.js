@@ -10,7 +10,8 @@ import {demoModel, ModelBuilder, randomOf, syntheticModel} from './synthetic.js'
 const packed = bytes => gzipSync(bytes).toString('base64');
 
 test('what was encoded comes back, column by column', async () => {
-	for (const model of [demoModel(), syntheticModel({samples: 3000, stacks: 200}), new ModelBuilder().model()])
+	for (const model of [demoModel(), syntheticModel({samples: 3000, stacks: 200}),
+		new ModelBuilder().model()])
 		assert.deepEqual(await decodeModel(encodeModel(model)), model);
 });
 
@@ -45,11 +46,13 @@ test('damage gives a sentence for people, never a crash or a hang', async () => 
 		[packed(whole).slice(0, 4000), /cut short or damaged/],
 	];
 	for (const [text, why] of cases)
-		await assert.rejects(decodeModel(text), e => e instanceof DataError && why.test(e.message), text.slice(0, 20));
+		await assert.rejects(decodeModel(text), e => e instanceof DataError && why.test(e.message),
+			text.slice(0, 20));
 });
 
 test('every truncation and many random changes either decode or are refused', () => {
-	const whole = encodeContainer(syntheticModel({samples: 60, stacks: 10, depth: 6, functions: 20}));
+	const whole = encodeContainer(
+		syntheticModel({samples: 60, stacks: 10, depth: 6, functions: 20}));
 	const random = randomOf(7);
 	/** @param {Uint8Array} bytes */
 	const attempt = bytes => {

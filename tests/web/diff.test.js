@@ -32,7 +32,8 @@ const seen = (k, n) => new Estimate(k / n, k, n, 1);
 
 test('no sample against one, and few against few, is never a change', () => {
 	for (const n of [50, 1000, 1e6]) {
-		for (const [a, b] of [[0, 1], [1, 0], [0, 2], [0, 3], [1, 4], [0, 4], [2, 5], [5, 5], [0, 0]])
+		for (const [a, b] of [[0, 1], [1, 0], [0, 2], [0, 3], [1, 4], [0, 4], [2, 5], [5, 5],
+			[0, 0]])
 			assert.ok(!changeOf(seen(a, n), seen(b, n)).resolved, `${a} against ${b} of ${n}`);
 	}
 });
@@ -59,7 +60,8 @@ test('intervals of a difference cover as they promise', () => {
 			missed += c.low > 0 || c.high < 0 ? 1 : 0;
 			flagged += c.resolved ? 1 : 0;
 		}
-		assert.ok(missed <= 0.06 * rounds && flagged <= missed, `${missed} of ${rounds} at ${p} of ${n}`);
+		assert.ok(missed <= 0.06 * rounds && flagged <= missed,
+			`${missed} of ${rounds} at ${p} of ${n}`);
 	}
 });
 
@@ -70,7 +72,8 @@ test('two halves of one recording differ in at most 5 % of rows and nodes (seede
 		const whole = seed % 2 ? demoModel(seed) :
 			syntheticModel({samples: 8000, stacks: 400, functions: 200, depth: 15, seed});
 		const side = Uint8Array.from({length: whole.samples.n}, () => random() < 0.5 ? 1 : 0);
-		const a = profileOf(thinned(whole, i => side[i] === 1)), b = profileOf(thinned(whole, i => side[i] === 0));
+		const a = profileOf(thinned(whole, i => side[i] === 1)),
+			b = profileOf(thinned(whole, i => side[i] === 0));
 		const diff = makeDiff(a, b);
 		for (const r of diff.rows) {
 			for (const c of [r.self, r.total]) {
@@ -121,7 +124,8 @@ test('sides are matched by full name and module, whatever their numbers', () => 
 			b.sample(i * 1e6, b.stack([frames[i % frames.length]]));
 		return profileOf(b.model());
 	};
-	const diff = makeDiff(make(['one', 'two', 'gone'], '/a/prog'), make(['new', 'two', 'one'], '/b/prog'));
+	const diff = makeDiff(make(['one', 'two', 'gone'], '/a/prog'),
+		make(['new', 'two', 'one'], '/b/prog'));
 	const rows = Object.fromEntries(diff.rows.map(r => [diff.name(r.key).full, r]));
 	assert.deepEqual(Object.keys(rows).sort(), ['gone', 'new', 'one', 'two']);
 	assert.deepEqual([rows.one.keyA, rows.one.keyB, rows.gone.keyB, rows.new.keyA], [0, 2, -1, -1]);

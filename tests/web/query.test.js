@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Trees, tables and searches against a second way to the same figures: every sample's path as a list of
-// names, transformed and counted one by one.
+// Trees, tables and searches against a second way to the same figures: every sample's path as a
+// list of names, transformed and counted one by one.
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import {QueryError} from '../../web/filter.js';
@@ -34,7 +34,8 @@ function tangledModel(seed) {
 	for (let i = 0; i < 3; i++)
 		b.thread(`t${i}`, i === 2 ? other : process, 10 + i);
 	for (let i = 0; i < 10; i++)
-		b.func(`crate${i % 3}::${WORDS[i % 5]}${i}`, {crate: i === 9 ? '' : `crate${i % 3}`, module: i % 2,
+		b.func(`crate${i % 3}::${WORDS[i % 5]}${i}`, {crate: i === 9 ? '' : `crate${i % 3}`,
+			module: i % 2,
 			file: `f${i % 4}.rs`, line: i, category: i % 5});
 	const frames = Array.from({length: 30}, (_, i) => b.frame(
 		Array.from({length: 1 + below(3)}, () => ({f: below(10), line: 1 + below(6)})),
@@ -61,14 +62,17 @@ function framesOf(m, q, i) {
 			return [];
 		if (q.noInline)
 			chain = chain.slice(-1);
-		return chain.reverse().map(place => ({f: m.places.function[place], line: m.places.line[place],
+		return chain.reverse().map(place =>
+			({f: m.places.function[place], line: m.places.line[place],
 			file: m.strings[m.places.file[place]], frame: fr}));
 	});
 	/** @param {string} pattern */
-	const any = pattern => places.some(p => new RegExp(pattern).test(m.strings[m.functions.full[p.f]]));
+	const any = pattern =>
+		places.some(p => new RegExp(pattern).test(m.strings[m.functions.full[p.f]]));
 	if ((q.focus && !any(q.focus)) || (q.ignore && any(q.ignore)))
 		return null;
-	return places.filter(p => !q.hide || !new RegExp(q.hide).test(m.strings[m.functions.full[p.f]]));
+	return places.filter(p => !q.hide ||
+		!new RegExp(q.hide).test(m.strings[m.functions.full[p.f]]));
 }
 
 /**
@@ -82,7 +86,8 @@ function transformed(m, path, t) {
 	const own = t.f === undefined ? '' : name(t.f);
 	const at = path.findIndex(p => p.key === own);
 	/** @param {number} f */
-	const crate = f => m.strings[m.functions.crate[f]] || `[${m.modules[m.functions.module[f]]?.name}]`;
+	const crate = f => m.strings[m.functions.crate[f]] ||
+		`[${m.modules[m.functions.module[f]]?.name}]`;
 	switch (t.kind) {
 	case 'focus':
 		return at < 0 ? null : path.slice(at);
@@ -95,10 +100,13 @@ function transformed(m, path, t) {
 	case 'recursion':
 		if (t.f === undefined)
 			return path.filter((p, i) => i === 0 || path[i - 1].key !== p.key);
-		return at < 0 ? path : [...path.slice(0, at), ...path.slice(path.map(p => p.key).lastIndexOf(own))];
-	case 'crate':
-		return path.map(p => crate(p.f) === crate(t.f ?? -1) ? {...p, key: crate(p.f)} : p)
-			.filter((p, i, all) => i === 0 || p.key !== all[i - 1].key || p.key !== crate(t.f ?? -1));
+		return at < 0 ? path :
+			[...path.slice(0, at), ...path.slice(path.map(p => p.key).lastIndexOf(own))];
+	case 'crate': {
+		const all = t.f === undefined;
+		return path.map(p => all || crate(p.f) === crate(t.f ?? -1) ? {...p, key: crate(p.f)} : p)
+			.filter((p, i, list) => i === 0 || p.key !== list[i - 1].key || p.key !== crate(p.f));
+	}
 	}
 }
 
@@ -112,7 +120,8 @@ function slowPaths(m, q) {
 		if (m.samples.time[i] < q.from || (q.to && m.samples.time[i] >= q.to))
 			continue;
 		/** @type {{key: string, f: number}[] | null} */
-		let path = framesOf(m, q, i)?.map(p => ({key: m.strings[m.functions.full[p.f]], f: p.f})) ?? null;
+		let path = framesOf(m, q, i)?.map(p =>
+			({key: m.strings[m.functions.full[p.f]], f: p.f})) ?? null;
 		for (const t of q.transforms)
 			path = path && transformed(m, path, t);
 		if (!path)
@@ -163,16 +172,22 @@ function sameMaps(a, b, what) {
 
 /** @type {Partial<Query>[]} */
 const QUERIES = [
-	{}, {noInline: true}, {noKernel: true}, {focus: 'alpha|beta1'}, {ignore: 'gamma'}, {hide: 'delta|eps'},
-	{threads: [1]}, {threads: [0, 2], from: 1e9, to: 3e9}, {focus: 'a', ignore: 'eps', hide: 'beta', noKernel: true},
+	{}, {noInline: true}, {noKernel: true}, {focus: 'alpha|beta1'}, {ignore: 'gamma'},
+		{hide: 'delta|eps'},
+	{threads: [1]}, {threads: [0, 2], from: 1e9, to: 3e9}, {focus: 'a', ignore: 'eps', hide: 'beta',
+		noKernel: true},
 ];
 /** @type {Transform[][]} */
 const TRANSFORMS = [
-	[{kind: 'focus', f: 1}], [{kind: 'drop', f: 2}], [{kind: 'merge', f: 3}], [{kind: 'fold', name: 'std'}],
+	[{kind: 'focus', f: 1}], [{kind: 'drop', f: 2}], [{kind: 'merge', f: 3}],
+		[{kind: 'fold', name: 'std'}],
 	[{kind: 'recursion', f: 0}], [{kind: 'recursion'}], [{kind: 'crate', f: 1}],
+	[{kind: 'crate'}], [{kind: 'focus', f: 4}, {kind: 'crate'}],
 	[{kind: 'focus', f: 1}, {kind: 'focus', f: 0}], [{kind: 'merge', f: 0}, {kind: 'focus', f: 1}],
-	[{kind: 'focus', f: 0}, {kind: 'recursion', f: 1}], [{kind: 'fold', name: 'panic'}, {kind: 'crate', f: 0}],
-	[{kind: 'recursion', f: 0}, {kind: 'recursion', f: 1}], [{kind: 'drop', f: 4}, {kind: 'focus', f: 2}, {kind: 'merge', f: 3}],
+	[{kind: 'focus', f: 0}, {kind: 'recursion', f: 1}],
+		[{kind: 'fold', name: 'panic'}, {kind: 'crate', f: 0}],
+	[{kind: 'recursion', f: 0}, {kind: 'recursion', f: 1}],
+		[{kind: 'drop', f: 4}, {kind: 'focus', f: 2}, {kind: 'merge', f: 3}],
 ];
 
 test('the call tree is that of every sample looked at by itself, for all filters', () => {
@@ -198,7 +213,8 @@ test('transforms change paths as they say, one after the other', () => {
 				assert.equal(p.keptSamples, p.samples);
 				continue;
 			}
-			sameMaps(treePaths(p, callTree(p)), countPaths(slowPaths(m, q)), JSON.stringify(transforms));
+			sameMaps(treePaths(p, callTree(p)), countPaths(slowPaths(m, q)),
+				JSON.stringify(transforms));
 		}
 	}
 });
@@ -209,13 +225,16 @@ test('inverted, callers and callees are the same paths read from the other end',
 	const inverted = countPaths(back);
 	const own = treePaths(p, callTree(p, {inverted: true, minShare: 0}));
 	for (const [path, node] of inverted)
-		assert.deepEqual([own.get(path)?.total, own.get(path)?.samples], [node.total, node.samples], path);
+		assert.deepEqual([own.get(path)?.total, own.get(path)?.samples], [node.total, node.samples],
+			path);
 	assert.equal(own.size, inverted.size);
 	for (let f = 0; f < 10; f++) {
 		const name = m.strings[m.functions.full[f]];
 		const through = slow.filter(s => s.path.includes(name));
-		const callers = countPaths(through.map(s => ({...s, path: s.path.slice(0, s.path.indexOf(name) + 1).reverse()})));
-		const callees = countPaths(through.map(s => ({...s, path: s.path.slice(s.path.indexOf(name))})));
+		const callers = countPaths(
+			through.map(s => ({...s, path: s.path.slice(0, s.path.indexOf(name) + 1).reverse()})));
+		const callees = countPaths(
+			through.map(s => ({...s, path: s.path.slice(s.path.indexOf(name))})));
 		const c = treePaths(p, callersTree(p, f, 0));
 		for (const [path, node] of callers)
 			assert.equal(c.get(path)?.total, node.total, path);
@@ -233,10 +252,12 @@ test('threads and processes stand on top when asked for', () => {
 	for (const group of /** @type {const} */ (['thread', 'process'])) {
 		const named = slow.map(s => {
 			const t = m.threads[m.samples.thread[s.i]];
-			return {...s, path: [group === 'thread' ? t.name : m.processes[t.process].name, ...s.path]};
+			return {...s, path: [group === 'thread' ? t.name : m.processes[t.process].name,
+				...s.path]};
 		});
 		sameMaps(treePaths(p, callTree(p, {group})), countPaths(named), group);
-		const back = countPaths(named.map(s => ({...s, path: [s.path[0], ...s.path.slice(1).reverse()]})));
+		const back = countPaths(
+			named.map(s => ({...s, path: [s.path[0], ...s.path.slice(1).reverse()]})));
 		const own = treePaths(p, callTree(p, {group, inverted: true, minShare: 0}));
 		for (const [path, node] of back)
 			assert.equal(own.get(path)?.total, node.total, path);
@@ -251,9 +272,11 @@ test('in time order each thread is its samples from left to right, equal neighbo
 	const boxes = [];
 	for (let i = 1; i < tree.n; i++) {
 		const up = tree.parent[i];
-		assert.ok(tree.start[i] >= tree.start[up] && tree.start[i] + tree.total[i] <= tree.start[up] + tree.total[up]);
+		assert.ok(tree.start[i] >= tree.start[up] && tree.start[i] +
+			tree.total[i] <= tree.start[up] + tree.total[up]);
 		if (tree.next[i] >= 0)
-			assert.ok(tree.start[tree.next[i]] >= tree.start[i] + tree.total[i], 'siblings do not overlap');
+			assert.ok(tree.start[tree.next[i]] >= tree.start[i] + tree.total[i],
+				'siblings do not overlap');
 		if (tree.self[i])
 			boxes.push(nodePath(tree, i).map(k => p.name(k).full).join(' > '));
 	}
@@ -288,7 +311,8 @@ test('children are drawn heaviest first and boxes stand side by side', () => {
 });
 
 test('what is too light is left out of a tree, its weight is not', () => {
-	const p = makeProfile(tangledModel(2), query()), all = callTree(p), some = callTree(p, {minShare: 0.05});
+	const p = makeProfile(tangledModel(2), query()), all = callTree(p),
+		some = callTree(p, {minShare: 0.05});
 	assert.ok(some.n > 1 && some.n < all.n);
 	assert.equal(some.total[0], all.total[0]);
 	for (let i = 1; i < some.n; i++)
@@ -302,7 +326,8 @@ test('rows count a sample once per key, recursion or not', () => {
 	const ways = [
 		['function', x => m.strings[m.functions.full[x.f]]],
 		['file', x => x.file],
-		['crate', x => m.strings[m.functions.crate[x.f]] || `[${m.modules[m.frames.module[x.frame]].name}]`],
+		['crate', x => m.strings[m.functions.crate[x.f]] ||
+			`[${m.modules[m.frames.module[x.frame]].name}]`],
 		['module', x => m.modules[m.frames.module[x.frame]].path],
 		['line', x => `${m.strings[m.functions.full[x.f]]} ${x.file}:${x.line}`],
 	];
@@ -320,7 +345,8 @@ test('rows count a sample once per key, recursion or not', () => {
 		const rows = table(p, by).filter(r => !p.name(r.key).marker);
 		const own = new Map(rows.map(r => {
 			const n = p.name(r.key);
-			return [by === 'line' ? `${n.full} ${n.file}:${n.line}` : n.full, [r.total.samples, r.self.samples]];
+			return [by === 'line' ? `${n.full} ${n.file}:${n.line}` : n.full,
+				[r.total.samples, r.self.samples]];
 		}));
 		sameMaps(own, right, by);
 		for (let i = 1; i < rows.length; i++)
@@ -350,7 +376,8 @@ test('a node asked alone has the interval that all nodes together get', () => {
 			if (Number.isNaN(low[i]))
 				continue;
 			const s = nodeShare(p, tree, i);
-			assert.ok(Math.abs(s.low - low[i]) < 1e-9 && Math.abs(s.high - high[i]) < 1e-9, `node ${i}`);
+			assert.ok(Math.abs(s.low - low[i]) < 1e-9 && Math.abs(s.high - high[i]) < 1e-9,
+				`node ${i}`);
 			assert.equal(s.samples, tree.samples[i]);
 			seen++;
 		}
@@ -361,7 +388,8 @@ test('a node asked alone has the interval that all nodes together get', () => {
 test('search counts each sample once, whatever matches in it', () => {
 	const m = tangledModel(7), p = makeProfile(m, query()), slow = slowPaths(m, query());
 	for (const [text, test] of /** @type {[string, (s: string) => boolean][]} */ ([
-		['ALPHA', s => s.includes('alpha')], ['/^crate1::.*[38]$/', s => /^crate1::.*[38]$/.test(s)],
+		['ALPHA', s => s.includes('alpha')],
+			['/^crate1::.*[38]$/', s => /^crate1::.*[38]$/.test(s)],
 		['nothing', () => false], ['(', s => s.includes('(')]])) {
 		const share = searchShare(p, searchNames(p, text));
 		assert.equal(share.samples, slow.filter(s => s.path.some(test)).length, text);
@@ -381,9 +409,11 @@ test('lines and instructions get what their samples cost, inlined code at its ow
 			right.set(line, [(right.get(line)?.[0] ?? 0) + 1, right.get(line)?.[1] ?? 0]);
 		const leaf = places.at(-1);
 		if (leaf?.file === 'f1.rs')
-			right.set(leaf.line, [right.get(leaf.line)?.[0] ?? 0, (right.get(leaf.line)?.[1] ?? 0) + 1]);
+			right.set(leaf.line, [right.get(leaf.line)?.[0] ?? 0, (right.get(leaf.line)?.[1] ?? 0) +
+				1]);
 	}
-	assert.deepEqual(new Map([...costs].map(([line, c]) => [line, [c.total.samples, c.self.samples]])), right);
+	assert.deepEqual(
+		new Map([...costs].map(([line, c]) => [line, [c.total.samples, c.self.samples]])), right);
 	assert.equal(lineCosts(p, 'none.rs').size, 0);
 
 	const insns = Array.from({length: 100}, (_, i) => ({addr: 4096 + 4 * i, len: 4}));
@@ -391,8 +421,10 @@ test('lines and instructions get what their samples cost, inlined code at its ow
 	for (let i = 0; i < m.samples.n; i++) {
 		const at = [];
 		for (let s = m.samples.stack[i]; s >= 0; s = m.stacks.parent[s]) {
-			const fr = m.stacks.frame[s], addr = m.frames.addr[fr] - (m.frames.flags[fr] & 1 ? 0 : 1);
-			at.push(m.frames.module[fr] === 1 ? insns.findIndex(x => addr >= x.addr && addr < x.addr + 4) : -1);
+			const fr = m.stacks.frame[s], addr = m.frames.addr[fr] - (m.frames.flags[fr] & 1 ? 0 :
+				1);
+			at.push(m.frames.module[fr] === 1 ? insns.findIndex(x => addr >= x.addr &&
+				addr < x.addr + 4) : -1);
 		}
 		for (const insn of new Set(at.filter(x => x >= 0)))
 			own[insn][0]++;
@@ -424,12 +456,15 @@ test('generics fold into one function, names that begin with < keep their type',
 	assert.equal(folded.keyOf(1), 0);
 	assert.equal(callTree(folded).n, 4);
 	assert.equal(callTree(makeProfile(m, query())).n, 5);
-	assert.equal(makeProfile(m, query({generics: false, transforms: [{kind: 'drop', f: 1}]})).keptSamples, 1);
+	assert.equal(
+		makeProfile(m, query({generics: false, transforms: [{kind: 'drop', f: 1}]})).keptSamples,
+		1);
 });
 
 test('bad and dangerous expressions are refused with the field they stand in', () => {
 	const m = tangledModel(1);
-	for (const [field, pattern] of /** @type {const} */ ([['focus', '('], ['ignore', '(a+)+$'], ['hide', '(a|b)*c'],
+	for (const [field, pattern] of /** @type {const} */ ([['focus', '('], ['ignore', '(a+)+$'],
+		['hide', '(a|b)*c'],
 		['focus', '((x*)y)*'], ['focus', 'a'.repeat(501)], ['hide', '(?:a{1,9}){2,}']]))
 		assert.throws(() => makeProfile(m, query({[field]: pattern})),
 			e => e instanceof QueryError && e.field === field, pattern);
@@ -441,7 +476,8 @@ test('bad and dangerous expressions are refused with the field they stand in', (
 test('nothing at all is a profile too', () => {
 	for (const m of [new ModelBuilder().model(), tangledModel(1)]) {
 		const p = makeProfile(m, query({focus: 'no such name'}));
-		for (const o of [{}, {inverted: true}, {order: /** @type {const} */ ('time')}, {group: /** @type {const} */ ('thread')}])
+		for (const o of [{}, {inverted: true}, {order: /** @type {const} */ ('time')},
+			{group: /** @type {const} */ ('thread')}])
 			assert.equal(callTree(p, o).n, 1);
 		assert.deepEqual(table(p, 'function'), []);
 		assert.equal(keyShare(p, 0).total.samples, 0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The page's figures are those of `assay report`: same session, same question, row by row and node
-// by node. Needs the program: ASSAY=build/src/cli/assay (and make-session beside it, or in MAKE_SESSION).
+// by node. Needs the program: ASSAY=build/src/cli/assay (and make-session beside it, or in
+// MAKE_SESSION).
 import assert from 'node:assert/strict';
 import {execFileSync} from 'node:child_process';
 import {copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync} from 'node:fs';
@@ -18,14 +19,17 @@ import {table} from '../../web/table.js';
 /** @typedef {import('../../web/query.js').Profile} Profile */
 
 const assay = process.env.ASSAY ?? path.resolve('build/src/cli/assay');
-const maker = process.env.MAKE_SESSION ?? path.resolve(path.dirname(assay), '../../tests/cli/make-session');
-const why = !existsSync(assay) ? `no assay at ${assay}` : !existsSync(maker) ? `no make-session at ${maker}` : '';
+const maker = process.env.MAKE_SESSION ?? path.resolve(path.dirname(assay),
+	'../../tests/cli/make-session');
+const why = !existsSync(assay) ? `no assay at ${assay}` : !existsSync(maker) ?
+	`no make-session at ${maker}` : '';
 const OPTIONS = {skip: why || false};
 let dir = '';
 
 /** @param {string[]} argv */
 function run(...argv) {
-	return execFileSync(assay, argv, {encoding: 'utf8', maxBuffer: 1 << 29, stdio: ['ignore', 'pipe', 'pipe'],
+	return execFileSync(assay, argv, {encoding: 'utf8', maxBuffer: 1 << 29,
+		stdio: ['ignore', 'pipe', 'pipe'],
 		env: {...process.env, XDG_CACHE_HOME: dir, NO_COLOR: '1'}});
 }
 
@@ -49,7 +53,8 @@ async function modelOf(file) {
  * @param {number} ours
  */
 function near(theirs, ours) {
-	return theirs === null ? Number.isNaN(ours) : Math.abs(theirs - ours) <= 2e-5 * Math.abs(ours) + 1e-9;
+	return theirs === null ? Number.isNaN(ours) : Math.abs(theirs - ours) <= 2e-5 * Math.abs(ours) +
+		1e-9;
 }
 
 /** @param {any} row @param {string[]} names */
@@ -85,7 +90,8 @@ function compareRows(profile, by, theirs) {
 			near(t.total_low, row.total.low) && near(t.total_high, row.total.high));
 		assert.ok(found, `${JSON.stringify(t)}\nours: ${JSON.stringify(candidates.map(c => ({
 			self: [c.row.self.value, c.row.self.low, c.row.self.high, c.row.self.samples],
-			total: [c.row.total.value, c.row.total.low, c.row.total.high, c.row.total.samples]})))}`);
+			total: [c.row.total.value, c.row.total.low, c.row.total.high,
+				c.row.total.samples]})))}`);
 	});
 }
 
@@ -112,14 +118,16 @@ function compareTree(profile, tree, theirs, noAll = false) {
 		const name = profile.name(tree.key[i]);
 		if (i)
 			paths[i] = pathId(paths[tree.parent[i]], `${name.full}@${name.module}`);
-		return {path: paths[i], samples: tree.samples[i], total: tree.total[i] / (profile.weight || 1),
+		return {path: paths[i], samples: tree.samples[i], total: tree.total[i] / (profile.weight ||
+			1),
 			self: tree.self[i] / (profile.weight || 1), low: low[i], high: high[i]};
 	}).slice(noAll && theirs.rows[0]?.name !== 'all' ? 1 : 0);
 	/** @type {number[]} */
 	const theirPaths = [];
 	const list = theirs.rows.map((/** @type {any} */ t, /** @type {number} */ i) => {
 		theirPaths[i] = t.parent === null && t.name === 'all' ? 0 :
-			pathId(t.parent === null ? 0 : theirPaths[t.parent], `${t.full_name}@${t.module ?? ''}`);
+			pathId(t.parent === null ? 0 : theirPaths[t.parent],
+				`${t.full_name}@${t.module ?? ''}`);
 		return {...t, path: theirPaths[i], samples: t.total_samples};
 	});
 	/** @param {{path: number, samples: number}} a @param {{path: number, samples: number}} b */
@@ -163,7 +171,8 @@ for (const kind of ['story', 'trouble', 'family', 'hostile', 'deep', 'empty', 'b
 	});
 }
 
-test('figures equal those of assay report: a recording made here, or SESSION=FILE', OPTIONS, async t => {
+test('figures equal those of assay report: a recording made here, or SESSION=FILE', OPTIONS,
+	async t => {
 	const file = path.join(dir, 'live.assay');
 	if (process.env.SESSION) {
 		copyFileSync(process.env.SESSION, file);
@@ -195,9 +204,11 @@ async function compareSession(file, questions = QUESTIONS.length) {
 			compareTree(profile, callTree(profile), report(file, '--tree', ...options)));
 	}
 	const profile = makeProfile(model, defaultQuery());
-	await named('--inverted', () => compareTree(profile, callTree(profile, {inverted: true, minShare: 0}),
+	await named('--inverted', () =>
+		compareTree(profile, callTree(profile, {inverted: true, minShare: 0}),
 		report(file, '--inverted')));
-	await named('--tree --by thread', () => compareTree(profile, callTree(profile, {group: 'thread'}),
+	await named('--tree --by thread', () =>
+		compareTree(profile, callTree(profile, {group: 'thread'}),
 		report(file, '--tree', '--by', 'thread')));
 	await named('--inverted --by thread', () => compareTree(profile,
 		callTree(profile, {group: 'thread', inverted: true, minShare: 0}),
@@ -213,12 +224,14 @@ async function compareSandwich(file, model, profile) {
 	// The program means all functions of a name, the page one: only names that are one's own.
 	const rows = table(profile, 'function').filter(r => {
 		const name = profile.name(r.key);
-		return !name.marker && r.total.samples && briefs.get(model.functions.brief[name.index]) === 1;
+		return !name.marker && r.total.samples &&
+			briefs.get(model.functions.brief[name.index]) === 1;
 	});
 	for (const r of rows.slice(0, 3)) {
 		const of = profile.name(r.key).brief;
 		await named(`--callers ${of}`, () =>
-			compareTree(profile, callersTree(profile, r.key, 0), report(file, '--callers', of), true));
+			compareTree(profile, callersTree(profile, r.key, 0), report(file, '--callers', of),
+				true));
 		await named(`--callees ${of}`, () =>
 			compareTree(profile, calleesTree(profile, r.key), report(file, '--callees', of), true));
 	}

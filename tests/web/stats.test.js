@@ -2,12 +2,14 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import {betaCdf, betaQuantile, Blocks, emptyEstimate, erfc, exactInterval, logGamma, normalQuantile,
-	proportionInterval, rowsSeparable, ShareRows, studentQuantile, wilsonInterval} from '../../web/stats.js';
+	proportionInterval, rowsSeparable, ShareRows, studentQuantile,
+		wilsonInterval} from '../../web/stats.js';
 import {randomOf} from './synthetic.js';
 
 /** @param {number} ours @param {number} right @param {number} [digits] */
 function same(ours, right, digits = 1e-10) {
-	assert.ok(Math.abs(ours - right) <= digits * Math.max(Math.abs(right), 1e-300), `${ours} is not ${right}`);
+	assert.ok(Math.abs(ours - right) <= digits * Math.max(Math.abs(right), 1e-300),
+		`${ours} is not ${right}`);
 }
 
 test('quantiles and special functions agree with published tables', () => {
@@ -42,7 +44,8 @@ test('intervals agree with published examples', () => {
 	assert.deepEqual(proportionInterval(0, 0, 1.96), [0, 1]);
 });
 
-test('rows of a steady run have the interval of independent samples, clustered ones a wider one', () => {
+test('rows of a steady run have the interval of independent samples, clustered ones a wider one',
+	() => {
 	const random = randomOf(3), n = 4000;
 	const blocks = new Blocks(0, 4e9, 1536);
 	for (let i = 0; i < n; i++)

@@ -269,27 +269,34 @@ export function demoModel(seed = 1) {
 		b.func(full, {brief, crate, file, line, category, module});
 	const rust = '/rustc/abc/library/';
 	const start = fn('_start', '_start', '', '', 0, 5);
-	const lang = fn('std::rt::lang_start::<()>', 'rt::lang_start', 'std', rust + 'std/src/rt.rs', 199, 1);
+	const lang = fn('std::rt::lang_start::<()>', 'rt::lang_start', 'std', rust + 'std/src/rt.rs',
+		199, 1);
 	const mainF = fn('indexer::main', 'indexer::main', 'indexer', 'src/main.rs', 12, 0);
 	const run = fn('indexer::Index::build', 'Index::build', 'indexer', 'src/index.rs', 40, 0);
-	const tokenize = fn('indexer::tokenize', 'indexer::tokenize', 'indexer', 'src/tokenize.rs', 88, 0);
+	const tokenize = fn('indexer::tokenize', 'indexer::tokenize', 'indexer', 'src/tokenize.rs', 88,
+		0);
 	const closure = fn('indexer::tokenize::{{closure}}', 'indexer::tokenize::{closure}', 'indexer',
 		'src/tokenize.rs', 101, 0);
 	const find = fn('memchr::memmem::find', 'memchr::memmem::find', 'memchr',
 		'/home/user/.cargo/registry/src/memchr-2.7/src/memmem/mod.rs', 322, 5);
-	const push8 = fn('<alloc::vec::Vec<u8>>::push', 'Vec<u8>::push', 'alloc', rust + 'alloc/src/vec/mod.rs', 2000, 1);
+	const push8 = fn('<alloc::vec::Vec<u8>>::push', 'Vec<u8>::push', 'alloc', rust +
+		'alloc/src/vec/mod.rs', 2000, 1);
 	const pushS = fn('<alloc::vec::Vec<alloc::string::String>>::push', 'Vec<String>::push', 'alloc',
 		rust + 'alloc/src/vec/mod.rs', 2000, 1);
 	const grow = fn('alloc::raw_vec::RawVec<T,A>::grow_one', 'RawVec<T,A>::grow_one', 'alloc',
 		rust + 'alloc/src/raw_vec.rs', 300, 1);
 	const insert = fn('<std::collections::HashMap<K,V,S>>::insert', 'HashMap<K,V,S>::insert', 'std',
 		rust + 'std/src/collections/hash/map.rs', 1200, 1);
-	const move_ = fn('__memmove_avx512_unaligned_erms', '__memmove_avx512_unaligned_erms', '', '', 0, 5, libc);
+	const move_ = fn('__memmove_avx512_unaligned_erms', '__memmove_avx512_unaligned_erms', '', '',
+		0, 5, libc);
 	const malloc = fn('malloc', 'malloc', '', '', 0, 4, libc);
-	const poll = fn('tokio::runtime::task::harness::poll_future', 'task::harness::poll_future', 'tokio',
+	const poll = fn('tokio::runtime::task::harness::poll_future', 'task::harness::poll_future',
+		'tokio',
 		'/home/user/.cargo/registry/src/tokio-1.40/src/runtime/task/harness.rs', 500, 2);
-	const worker = fn('tokio::runtime::scheduler::multi_thread::worker::run', 'multi_thread::worker::run',
-		'tokio', '/home/user/.cargo/registry/src/tokio-1.40/src/runtime/scheduler/worker.rs', 480, 2);
+	const worker = fn('tokio::runtime::scheduler::multi_thread::worker::run',
+		'multi_thread::worker::run',
+		'tokio', '/home/user/.cargo/registry/src/tokio-1.40/src/runtime/scheduler/worker.rs', 480,
+			2);
 	const hostile = fn('<script>alert("x")</script>', '<script>alert("x")</script>', 'indexer',
 		'src/<img src=x onerror=alert(1)>.rs', 7, 0);
 	const fault = fn('asm_exc_page_fault', 'asm_exc_page_fault', '', '', 0, 6, kernel);
@@ -299,16 +306,19 @@ export function demoModel(seed = 1) {
 	const fr = {
 		start: b.frame([{f: start}], {module: prog}), lang: b.frame([{f: lang, line: 205}]),
 		main: b.frame([{f: mainF, line: 18}]), run: b.frame([{f: run, line: 47}]),
-		tok: [91, 92, 95, 97, 101].map((line, i) => b.frame([{f: tokenize, line}], {addr: 0x9000 + i * 5})),
+		tok: [91, 92, 95, 97, 101].map((line, i) =>
+			b.frame([{f: tokenize, line}], {addr: 0x9000 + i * 5})),
 		tokInline: b.frame([{f: closure, line: 103}, {f: tokenize, line: 101}], {addr: 0x9040}),
-		find: b.frame([{f: find, line: 330}]), push8: b.frame([{f: push8, line: 2004}, {f: tokenize, line: 97}],
+		find: b.frame([{f: find, line: 330}]),
+			push8: b.frame([{f: push8, line: 2004}, {f: tokenize, line: 97}],
 			{addr: 0x9050}),
 		pushS: b.frame([{f: pushS, line: 2004}, {f: run, line: 52}], {addr: 0x8050}),
 		grow: b.frame([{f: grow, line: 310}]), insert: b.frame([{f: insert, line: 1207}]),
 		move: b.frame([{f: move_}], {module: libc}), malloc: b.frame([{f: malloc}], {module: libc}),
 		poll: b.frame([{f: poll, line: 512}]), worker: b.frame([{f: worker, line: 490}]),
 		hostile: b.frame([{f: hostile, line: 9}]), panic: b.frame([{f: panic, line: 281}]),
-		fault: b.frame([{f: fault}], {module: kernel, flags: 2}), fib: b.frame([{f: fib, line: 24}]),
+		fault: b.frame([{f: fault}], {module: kernel, flags: 2}),
+			fib: b.frame([{f: fib, line: 24}]),
 	};
 	const base = [fr.start, fr.lang, fr.main, fr.run], task = [fr.worker, fr.poll, fr.run];
 	/** @type {[number, number[]][]} */
@@ -343,7 +353,8 @@ export function demoModel(seed = 1) {
 	/** @param {number} v */
 	const share = v => ({value: v, low: v - 0.011, high: v + 0.011, samples: Math.round(v * 5000)});
 	return b.model({
-		program: 'indexer', args: ['./target/release/indexer', 'corpus/'], duration: 5.1e9, wall: 5.1e9,
+		program: 'indexer', args: ['./target/release/indexer', 'corpus/'], duration: 5.1e9,
+			wall: 5.1e9,
 		cpuTime: 5.0e9, startRealtime: 1764550000000, file: 'indexer.assay',
 		info: {host: 'box', kernel: '6.1.0', cpu: 'EPYC', engine: 'kernel', event: 'cpu-clock'},
 		trust: {samples: 5000, lost: 60, complete: 4980, repaired: 0, truncated: 20,
@@ -379,21 +390,26 @@ function addDemoListing(b, f, inlined) {
 	b.sources.push({path: 'src/tokenize.rs', found: '/home/user/indexer/src/tokenize.rs', why: '',
 		first: 80, total: 140, lines});
 	/** @type {import('../../web/types.js').ListingPlace[]} */
-	const places = [91, 92, 95, 97, 101].map(line => ({function: 'indexer::tokenize', key: f, source: 0,
+	const places = [91, 92, 95, 97, 101].map(line =>
+		({function: 'indexer::tokenize', key: f, source: 0,
 		line, column: 9, inlined: false}));
-	places.push({function: 'indexer::tokenize::{closure}', key: inlined[0], source: 0, line: 103, column: 4,
+	places.push({function: 'indexer::tokenize::{closure}', key: inlined[0], source: 0, line: 103,
+		column: 4,
 		inlined: true}, places[4]);
 	places.push({function: 'Vec<u8>::push', key: inlined[1], source: -1, line: 2004, column: 9,
 		inlined: true}, places[3]);
 	/** @type {import('../../web/types.js').Insn[]} */
 	const insns = [];
-	const text = ['mov rax, qword ptr [rdi + 8]', 'cmp rax, rcx', 'jae 0x9041', 'movzx edx, byte ptr [rsi]',
-		'xor r8, rdx', 'add rsi, 1', 'call memchr::memmem::find', 'test eax, eax', 'jne 0x9000', 'ret'];
+	const text = ['mov rax, qword ptr [rdi + 8]', 'cmp rax, rcx', 'jae 0x9041',
+		'movzx edx, byte ptr [rsi]',
+		'xor r8, rdx', 'add rsi, 1', 'call memchr::memmem::find', 'test eax, eax', 'jne 0x9000',
+			'ret'];
 	for (let i = 0, addr = 0x9000; i < 24; i++, addr += 5) {
 		const t = text[i % text.length];
 		const kind = t.startsWith('call') ? 3 : t === 'ret' ? 4 : t.startsWith('j') ? 2 : 0;
 		const at = addr >= 0x9050 ? 7 : addr >= 0x9040 ? 5 : Math.min(4, i % 5);
-		insns.push({addr, len: 5, kind, text: t, target: kind === 2 ? (t.endsWith('41') ? 0x9041 : 0x9000) : 0,
+		insns.push({addr, len: 5, kind, text: t, target: kind === 2 ?
+			(t.endsWith('41') ? 0x9041 : 0x9000) : 0,
 			place: at, nplaces: at >= 5 ? 2 : 1, part: i === 0});
 	}
 	b.listings.push({function: f, module: 0, notes: [], files: [0], places, insns});

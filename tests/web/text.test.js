@@ -11,10 +11,14 @@ import {demoModel, ModelBuilder} from './synthetic.js';
 
 test('figures read as they do in the terminal', () => {
 	assert.deepEqual([0.231, 0, 1, NaN].map(x => percent(x)), ['23.1 %', '0.0 %', '100.0 %', '?']);
-	assert.deepEqual([0, 999, 1000, 21640, 1234567].map(count), ['0', '999', '1,000', '21,640', '1,234,567']);
-	assert.deepEqual([0, 12, 1234, 380e6, 0.99999e9, 12.4e9, 80e9, 99.96e9, 3725e9, -2e9].map(duration),
-		['0 ns', '12.0 ns', '1.23 µs', '380 ms', '1.00 s', '12.4 s', '80.0 s', '1 min 40 s', '1 h 2 min', '−2.00 s']);
-	assert.deepEqual([weight(5e9, 'ns'), weight(5e9, 'cycles'), weight(12, 'cycles')], ['5.00 s', '5.00 Gcycles', '12.0 cycles']);
+	assert.deepEqual([0, 999, 1000, 21640, 1234567].map(count),
+		['0', '999', '1,000', '21,640', '1,234,567']);
+	assert.deepEqual([0, 12, 1234, 380e6, 0.99999e9, 12.4e9, 80e9, 99.96e9, 3725e9, -2e9].map(
+		duration),
+		['0 ns', '12.0 ns', '1.23 µs', '380 ms', '1.00 s', '12.4 s', '80.0 s', '1 min 40 s',
+			'1 h 2 min', '−2.00 s']);
+	assert.deepEqual([weight(5e9, 'ns'), weight(5e9, 'cycles'), weight(12, 'cycles')],
+		['5.00 s', '5.00 Gcycles', '12.0 cycles']);
 	assert.equal(share(new Estimate(0.231, 2310, 10000, 1)), '23.1 ±0.8 %');
 	assert.equal(share(new Estimate(0, 0, 1000, 1)), '0.0 % [0.0, 0.4]');
 	assert.equal(spread({value: 0.5, low: NaN, high: NaN, samples: 1}), '');

@@ -29,7 +29,8 @@ test('a sample is drawn over the time it stands for, cut at the range', () => {
 	b.sample(200, -1, {weight: 10});
 	const t = timeline(b.model(), {from: 50, to: 150, buckets: 10});
 	assert.deepEqual(Array.from(t.all), [0, 10, 10, 10, 10, 0, 0, 0, 0, 0]);
-	assert.deepEqual(Array.from(timeline(b.model(), {from: 80, to: 100, buckets: 2}).all), [10, 10]);
+	assert.deepEqual(Array.from(timeline(b.model(), {from: 80, to: 100, buckets: 2}).all),
+		[10, 10]);
 	const cycles = timeline(b.model({unit: 'cycles'}), {from: 0, to: 200, buckets: 2});
 	assert.deepEqual(Array.from(cycles.all), [0, 40]);
 });
@@ -43,13 +44,16 @@ test('losses stand in the second that lost them', () => {
 
 test('strange ranges end', () => {
 	const m = demoModel();
-	for (const r of [{from: 0, to: 0, buckets: 0}, {from: 5, to: 1, buckets: NaN}, {from: 0, to: 1e12, buckets: 1e9}])
+	for (const r of [{from: 0, to: 0, buckets: 0}, {from: 5, to: 1, buckets: NaN},
+		{from: 0, to: 1e12, buckets: 1e9}])
 		assert.ok(timeline(m, r).all.length <= 10000);
-	assert.equal(timeline(new ModelBuilder().model(), {from: 0, to: 1e9, buckets: 10}).threads.length, 0);
+	assert.equal(timeline(new ModelBuilder().model(),
+		{from: 0, to: 1e9, buckets: 10}).threads.length, 0);
 });
 
 test('marked time is that of samples with a frame that matches', () => {
-	const m = demoModel(), p = makeProfile(m, defaultQuery()), range = {from: -1e9, to: 6e9, buckets: 100};
+	const m = demoModel(), p = makeProfile(m, defaultQuery()),
+		range = {from: -1e9, to: 6e9, buckets: 100};
 	const find = marked(p, searchNames(p, 'memmem::find'), range), all = timeline(m, range).all;
 	const share = sum(find) / sum(all);
 	assert.ok(share > 0.2 && share < 0.28, String(share));
