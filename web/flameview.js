@@ -71,8 +71,10 @@ class FlameView {
 		this.tip = el('div', {class: 'flame-tip', hidden: true, 'aria-hidden': 'true'});
 		this.empty = el('p', {class: 'flame-empty soft', hidden: true}, 'No sample passes the filters.');
 		this.controls = el('div', {class: 'flame-controls', role: 'toolbar', 'aria-label': 'Flame graph'});
+		// What the keys are on; the page's own status line would cover the picture.
+		this.live = el('div', {class: 'hide-visually', 'aria-live': 'polite', role: 'status'});
 		this.element = el('div', {class: 'flame-view'}, el('div', {class: 'flame-info'}, this.trail, this.found, this.controls),
-			this.empty, this.canvas.element, this.legend, this.tip);
+			this.empty, this.canvas.element, this.legend, this.tip, this.live);
 		/** @type {FlameScene | null} */
 		this.scene = null;
 		this.looked = '';
@@ -336,8 +338,7 @@ class FlameView {
 		const scene = /** @type {FlameScene} */(this.scene);
 		this.hideTip();
 		this.set({zoom: node > 0 ? `${node}.${scene.tree.key[node]}` : '', at: ''});
-		if (node > 0)
-			this.page.say(`zoomed to ${this.nameOf(node)}`);
+		fill(this.live, node > 0 ? `zoomed to ${this.nameOf(node)}` : 'everything is shown');
 	}
 
 	/**
@@ -362,18 +363,11 @@ class FlameView {
 				'left to right: CPU time as it passed, per thread' : 'width: share of all samples; click zooms')));
 			return;
 		}
-		const path = [];
-		for (let at = node; at >= 0; at = tree.parent[at])
-			path.push(at);
-		const shown = path.slice(0, 4).reverse();
-		if (shown[0] !== 0)
-			shown.unshift(0);
-		fill(this.trail, ...shown.flatMap((at, i) => {
-			const name = this.nameOf(at), last = i === shown.length - 1;
-			const gap = i === 1 && path.length > 5 ? ' › … › ' : ' › ';
-			return [i ? el('span', {class: 'faint'}, gap) : null, last ? el('b', {title: name}, name) :
-				el('button', {class: 'link', title: name, onclick: () => this.zoomTo(at)}, name)];
-		}));
+		const parent = tree.parent[node], name = this.nameOf(node);
+		const link = (/** @type {number} */ at) => el('button', {class: 'link', title: this.nameOf(at), onclick: () => this.zoomTo(at)}, this.nameOf(at));
+		fill(this.trail, link(0), parent > 0 ? el('span', {class: 'faint'}, tree.parent[parent] > 0 ? ' › … › ' : ' › ') : null,
+			parent > 0 ? link(parent) : null, el('span', {class: 'faint'}, ' › '), el('b', {title: name}, name),
+			el('span', {class: 'soft number'}, scene.diff ? '' : `  ${percent(tree.total[node] / tree.weight)}`));
 	}
 
 	/** What is known of a node, in lines. @param {number} node @param {boolean} precise */
@@ -482,14 +476,13 @@ class FlameView {
 		let callees = 0;
 		for (let c = tree.first[node]; c >= 0; c = tree.next[c])
 			callees++;
-		const say = (/** @type {boolean} */ precise) => this.page.say([this.nameOf(node),
+		const say = (/** @type {boolean} */ precise) => fill(this.live, [this.nameOf(node),
 			...this.facts(node, precise).rows.slice(0, 2).map(([what, text]) => `${what} ${text}`),
 			`depth ${tree.depth[node]}`, callees === 1 ? '1 box below' : `${count(callees)} boxes below`].join(', '));
 		this.tipTimer = window.setTimeout(() => {
 			this.showTip(node, true);
 			say(true);
 		}, 150);
-		say(false);
 	}
 
 	/**
