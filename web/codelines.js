@@ -34,11 +34,11 @@
 
 /**
  * @typedef {object} CodeRow
- * @property {'line' | 'inline' | 'file'} kind
+ * @property {'line' | 'inline' | 'file' | 'gap'} kind   gap: lines that are left out
  * @property {string} id
  * @property {number} depth          0: the function's own lines
  * @property {number} source         index into sources
- * @property {number} line           0: none (kind 'file', 'inline')
+ * @property {number} line           0: none (kind 'file', 'inline'); gap: how many lines
  * @property {InlineLine | null} at  null: no instruction
  * @property {InlineGroup | null} group   kind 'inline'
  * @property {boolean} open          kind 'inline'
@@ -200,9 +200,14 @@ export function codeRows(sections, sources, open, costs) {
 			rows.push({kind: 'file', id: `file ${section.source}`, depth: 0, source: section.source, line: 0, at: null, group: null, open: false});
 		const numbers = new Set(section.lines.keys());
 		if (n === 0 && file)
-			file.lines.forEach((_, i) => numbers.add(file.first + i));
-		for (const line of [...numbers].sort((a, b) => a - b))
+			file.lines.forEach((text, i) => text !== null && numbers.add(file.first + i));
+		let last = Infinity;
+		for (const line of [...numbers].sort((a, b) => a - b)) {
+			if (line > last + 1)
+				rows.push({kind: 'gap', id: `gap ${section.source}:${line}`, depth: 0, source: section.source, line: line - last - 1, at: null, group: null, open: false});
+			last = line;
 			pushLine(rows, section.source, line, section.lines.get(line) || null, 0, `${section.source}:${line}`, open, costs);
+		}
 	});
 	return rows;
 }

@@ -391,7 +391,7 @@ class CodeView {
 	/** @param {CodeRow} row @returns {{self: Share, total: Share} | null} */
 	costOf(row) {
 		const scene = /** @type {CodeScene} */(this.scene);
-		if (row.kind === 'file' || this.outside(row))
+		if (row.kind === 'file' || row.kind === 'gap' || this.outside(row))
 			return null;
 		if (row.kind === 'line' && row.depth === 0)
 			return scene.lines.get(row.source)?.get(row.line) || null;
@@ -413,13 +413,15 @@ class CodeView {
 	/** A line around the function. @param {CodeRow} row */
 	outside(row) {
 		const {range, listing} = /** @type {CodeScene} */(this.scene);
-		return row.depth === 0 && row.source === listing.files[0] && (row.line < range[0] || row.line > range[1]);
+		return row.depth === 0 && row.kind === 'line' && row.source === listing.files[0] && (row.line < range[0] || row.line > range[1]);
 	}
 
 	/** @param {number} i @returns {HTMLElement} */
 	sourceRow(i) {
 		const scene = /** @type {CodeScene} */(this.scene), row = this.rows[i], cost = this.costOf(row);
 		const file = scene.sources[row.source];
+		if (row.kind === 'gap')
+			return el('div', {class: 'line code-gap'}, el('span', {class: 'code-text'}, row.line === 1 ? '⋯ 1 line' : `⋯ ${count(row.line)} lines`));
 		if (row.kind === 'file')
 			return el('div', {class: 'line code-file'}, el('span', {class: 'code-text'}, `from ${file ? file.path : 'elsewhere'}`));
 		const e = el('div', {class: `line ${row.kind === 'inline' ? 'code-inline' : row.depth ? 'code-inner' : this.outside(row) ? 'code-outside' : ''}`,
@@ -669,7 +671,7 @@ class CodeView {
 		if (!scene)
 			return '';
 		const cells = (/** @type {{self: Share, total: Share} | null} */ c) => [costText(c?.self), costText(c?.total)];
-		const source = this.rows.map(row => [...cells(this.costOf(row)), row.line ? String(row.line) : '', '   '.repeat(row.depth) +
+		const source = this.rows.map(row => row.kind === 'gap' ? ['', '', '⋯', ''] : [...cells(this.costOf(row)), row.line ? String(row.line) : '', '   '.repeat(row.depth) +
 			(row.group ? `inlined ${row.group.name}` : lineText(scene.sources[row.source], row.line) || '')]);
 		const asm = scene.listing.insns.map((insn, i) => [...cells(scene.costs[i]), insn.addr.toString(16), insn.text]);
 		const columns = [{title: 'self %', right: true}, {title: 'total %', right: true}, {title: '', right: true}, {title: ''}];

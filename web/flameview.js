@@ -11,7 +11,7 @@ import { Flame, markNodes } from './flame.js';
 import { FlameCanvas } from './flamecanvas.js';
 import { flameSvg } from './flamesvg.js';
 import { shortPath } from './codeview.js';
-import { callTree, nodePath, nodeShare, searchNames, searchShare } from './tree.js';
+import { callTree, nodePath, nodeShare, searchNames } from './tree.js';
 import { keyShare } from './table.js';
 import { diffTree, makeDiff } from './diff.js';
 import { count, percent, share, weight } from './format.js';
@@ -307,8 +307,8 @@ class FlameView {
 		const {marks, boxes} = markNodes(scene.tree, matches);
 		this.canvas.marks = marks;
 		this.canvas.redraw();
-		const text = !boxes ? 'nothing found' : scene.diff ? `${count(boxes)} boxes found` :
-			`${share(searchShare(scene.profile, matches))} found, ${count(boxes)} ${boxes === 1 ? 'box' : 'boxes'}`;
+		// The frame says the share beside the search; here what the keys n and N go through.
+		const text = !boxes ? 'nothing found' : boxes === 1 ? '1 box found' : `${count(boxes)} boxes found`;
 		fill(this.found, text);
 	}
 

@@ -334,14 +334,18 @@ export function highlightLine(lang, state, text) {
 }
 
 /**
- * All lines of a file or snippet.
+ * All lines of a file or snippet; null: lines are left out here.
  * @param {Lang} lang
- * @param {string[]} lines
+ * @param {(string | null)[]} lines
  * @returns {Token[][]}
  */
 export function highlightLines(lang, lines) {
 	let state = '';
 	return lines.map(text => {
+		if (text === null) {
+			state = '';
+			return [];
+		}
 		const r = highlightLine(lang, state, text);
 		state = r.state;
 		return r.tokens;
