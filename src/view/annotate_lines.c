@@ -399,24 +399,24 @@ static void calls_row(struct as_an_printer *p, const struct as_an_row *r)
 static void fold_row(struct as_an_printer *p, const struct as_an_row *r)
 {
 	struct as_buf b = {0};
+	double of = p->t->v->q->of == AS_ANNOTATE_FUNCTION ? 1 : p->t->v->a->of_all.total.value;
+	size_t used = 1;
 
 	if (p->by_address)
 		as_buf_addc(p->out, ' ');
 	else
-		indent(p, r->depth);
+		used = indent(p, r->depth);
 	as_buf_adds(&b, "⋯ ");
 	as_fmt_count(&b, r->folded);
 	as_buf_addf(&b, r->insns ? " instruction%s" : " line%s", r->folded == 1 ? "" : "s");
 	if (r->share > 0)
-		as_buf_addf(&b, ", together %.1f %%",
-			    r->share * 100 *
-				    (p->t->v->q->of == AS_ANNOTATE_FUNCTION
-					     ? 1
-					     : p->t->v->a->of_all.total.value));
-	else
+		as_buf_addf(&b, ": %.1f %%", r->share * of * 100);
+	if (r->most > 0)
+		as_buf_addf(&b, ", each ≤ %.1f %%", r->most * of * 100);
+	if (r->share <= 0)
 		as_buf_adds(&b, " without samples");
 	as_style_ink(p->style, p->out, AS_INK_FAINT);
-	as_buf_adds(p->out, b.p);
+	as_style_cut(p->out, b.p, room(p, used));
 	as_style_ink(p->style, p->out, AS_INK_PLAIN);
 	as_buf_clear(&b);
 }

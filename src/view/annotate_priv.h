@@ -68,7 +68,8 @@ struct as_an_row {
 	uint32_t depth;
 	uint32_t folded; /* FOLD: how many */
 	bool insns;      /* FOLD: instructions, not lines */
-	double share;    /* FOLD: code, of the function's samples */
+	double share;    /* FOLD: total, of the function's samples */
+	double most;     /* FOLD: the largest of them; 0: rows stand above that have more */
 };
 struct as_an_rows {
 	AS_VEC(struct as_an_row) v;

@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What of a function is shown, and what is folded: see annotate_priv.h. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "view/annotate_priv.h"
 
-enum { CONTEXT = 3, LEAST_FOLD = 3, DEPTH_MAX = 12, LINES_MAX = 1000000, INSNS_MAX = 8 };
+enum {
+	CONTEXT = 3,
+	LEAST_FOLD = 3,
+	DEPTH_MAX = 12,
+	LINES_MAX = 1000000,
+	INSNS_MAX = 8,
+	MANY_WARM = 20
+};
 
 /* Of the function's samples: what is less stands in a fold; inlined places need more, because each
  * takes a row of its own besides its line's. */
-static const double WORTH_LINE = 0.005, WORTH_INLINE = 0.01, SAME = 0.97;
+static const double WORTH_LINE = 0.005, WORTH_INLINE = 0.01, SAME = 0.97, EVEN = 0.1;
 
 struct maker {
 	const struct as_an_tree *t;
@@ -53,7 +61,8 @@ static int hottest_first(const void *pa, const void *pb)
 
 /*
  * The least share that an instruction of a place needs to be shown. An unrolled loop has hundreds of
- * instructions with a sample or two each: the hottest stand for them.
+ * instructions with a sample or two each: the hottest stand for them, unless they are no hotter
+ * than the others; then none is shown.
  */
 static double least_share(const struct maker *k, uint32_t place)
 {
@@ -72,7 +81,9 @@ static double least_share(const struct maker *k, uint32_t place)
 		least = 0; /* a fold would take as many rows */
 	} else if (warm > INSNS_MAX) {
 		qsort(shares, n, sizeof *shares, hottest_first);
-		least = shares[INSNS_MAX - 1];
+		least = warm > MANY_WARM && shares[0] < EVEN * as_an_place_share(t, place)
+				? INFINITY
+				: shares[INSNS_MAX - 1];
 	}
 	free(shares);
 	return least;
@@ -97,12 +108,15 @@ static void put_insns(struct maker *k, uint32_t place, uint32_t depth)
 		} else {
 			folded++;
 			share += s;
+			r.most = AS_MAX(r.most, s);
 		}
 	}
 	r.insn = AS_NONE;
 	r.insns = true;
-	/* a place without any instruction worth a row has said so with its own figure */
 	if (shown)
+		r.most = 0; /* those above the fold are hotter */
+	/* a place without any instruction worth a row has said so with its own figure */
+	if (shown || least == INFINITY)
 		put_fold(k, folded, share, &r);
 }
 

@@ -334,6 +334,27 @@ static void a_large_function_is_folded(void **state)
 	free(text);
 }
 
+/* An unrolled loop: 100 instructions, none of which stands out. */
+static void an_even_place_is_one_row(void **state)
+{
+	uint64_t f = function("even");
+	struct at at = {f, 4};
+	char *text;
+
+	for (uint64_t i = 0; i < 100; i++)
+		sample(on(NONE, leaf(0x1000 + 4 * i, at)), 2 + i % 2, 0);
+	loaded();
+	listing = as_xcalloc(1, sizeof *listing);
+	listing->function = (uint32_t)f;
+	put_source(9);
+	for (uint64_t i = 0; i < 100; i++)
+		put_insn(0x1000 + 4 * i, "add rax, rcx", AS_INSN_PLAIN, 0, &at, 1);
+	text = table(&(struct as_annotate_request){.context = 2}, 80);
+	assert_non_null(strstr(text, "⋯ 100 instructions: 100.0 %, each ≤ 1.2 %"));
+	assert_null(strstr(text, "add rax"));
+	free(text);
+}
+
 /* Whole documents at several widths, with nothing but valid UTF-8 and no control characters. */
 static void documents_are_complete(void **state)
 {
@@ -383,6 +404,7 @@ int main(void)
 		T(costs_stand_alone_where_there_is_no_text),
 		T(shares_of_the_function),
 		T(a_large_function_is_folded),
+		T(an_even_place_is_one_row),
 		T(documents_are_complete),
 	};
 
