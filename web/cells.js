@@ -11,12 +11,14 @@ import { CATEGORIES } from './model.js';
 /**
  * A share as the terminal prints it: "23.1" and "±0.8"; "2.5" and "≤8.6" where the interval is
  * wider than the value; "97.0" and "≥80.1" towards all; "" and "≤0.4" where next to nothing was
- * seen. Percent without the sign.
+ * seen; "" and "<0.1" for next to nothing without an interval. Percent without the sign.
  * @param {Share} s
  * @returns {[string, string]}
  */
 export function shareParts(s) {
 	const half = (s.high - s.low) / 2, value = (s.value * 100).toFixed(1);
+	if (s.value > 0 && s.value < 0.0005 && !(half >= 0))
+		return ['', '<0.1'];
 	if (!(half >= 0.00005) || (half < 0.0005 && s.value > 0.9995))
 		return [value, ''];
 	const high = (Math.ceil(s.high * 1000 - 1e-9) / 10).toFixed(1);

@@ -11,6 +11,7 @@ import { explain } from './glossary.js';
  * @property {string} title
  * @property {string} width   a track of CSS grid
  * @property {string} [class]
+ * @property {string} [says]  the title where it is not shown
  * @property {boolean} [right]
  * @property {string} [word]  of the glossary
  * @property {boolean} [sortable]
@@ -94,7 +95,7 @@ export class Grid {
 		this.pool = [];
 		fill(this.head, ...columns.map(c => {
 			const sort = () => this.options.sort?.(c.id);
-			const inner = c.sortable ? el('button', { tabindex: '-1', onclick: sort }, c.title) : el('span', {}, c.title);
+			const inner = c.sortable ? el('button', { tabindex: '-1', onclick: sort }, c.title) : el('span', { class: c.title ? null : 'hide-visually' }, c.title || c.says || '');
 			if (c.word)
 				explain(inner, c.word);
 			return el('div', {

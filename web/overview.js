@@ -129,13 +129,12 @@ function overviewHot(page) {
 		list.append(el('li', {},
 			el('a', {
 				href: page.href({ view: overviewTarget(model, h.function), f: h.function }), title: name.full,
-				'aria-label': `${name.brief}: ${shareText(h.self)} self, ${shareText(h.total)} total${
-					below ? '; not separable from the next' : ''}`,
 			},
 			el('span', {}, el('span', { class: 'v' }, v), el('span', { class: 'i' }, ` ${interval} %`), meter),
 			el('span', { class: `tie-mark ${above ? 'above' : ''} ${below ? 'below' : ''}`, 'aria-hidden': 'true' }),
 			el('span', { style: { 'min-width': '0' } }, el('span', { class: 'name' }, name.brief),
-				el('span', { class: 'where' }, `${whereText(name)} · total ${shareText(h.total)}`)))));
+				el('span', { class: 'where' }, `${whereText(name)} · total ${shareText(h.total)}`),
+				below ? el('span', { class: 'hide-visually' }, 'not separable from the next') : null))));
 	});
 	return el('section', { class: 'card' },
 		el('h2', {}, 'Hottest functions', el('span', { class: 'note' }, 'by ', term('self'), ', with 95 % ', term('interval'),

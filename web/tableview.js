@@ -77,8 +77,9 @@ export class TableView {
 					page.go({ f }, 'replace');
 			},
 		});
+		this.empty = el('p', { class: 'empty', style: { flex: '10 1 auto' } });
 		this.element = el('div', { class: 'view' }, el('div', { class: 'bar' }, this.by.element, el('span', { class: 'fill' }), this.note),
-			this.grid.element);
+			this.grid.element, this.empty);
 	}
 
 	/** @param {string} title @returns {import('./grid.js').Column[]} */
@@ -87,8 +88,8 @@ export class TableView {
 			fillShare(cell, this.lines[i].row[which]);
 		return [
 			{ id: 'self', title: 'Self %', width: '96px', class: 'share', right: true, word: 'self', sortable: true, cell: share('self') },
-			{ id: 'tie', title: '', width: '10px', cell: (i, cell) => this.tieCell(i, cell) },
-			{ id: 'meter', title: '', width: '90px', cell: (i, cell) => fillMeter(cell, this.lines[i].row.self, this.most) },
+			{ id: 'tie', title: '', says: 'Not separable', width: '10px', cell: (i, cell) => this.tieCell(i, cell) },
+			{ id: 'meter', title: '', says: 'Bar of self', width: '90px', cell: (i, cell) => fillMeter(cell, this.lines[i].row.self, this.most) },
 			{ id: 'total', title: 'Total %', width: '96px', class: 'share', right: true, word: 'total', sortable: true, cell: share('total') },
 			{
 				id: 'samples', title: 'Samples', width: '74px', spare: true, class: 'number', right: true, word: 'sample', sortable: true,
@@ -187,6 +188,8 @@ export class TableView {
 				l.next = false;
 		this.lines = lines;
 		this.most = lines.reduce((m, l) => Math.max(m, l.row.self.high || l.row.self.value), 0.001);
+		this.empty.hidden = lines.length > 0;
+		fill(this.empty, all.length ? `No name here has “${search}” in it.` : 'No sample is left to look at: remove a filter above.');
 		fill(this.note, re ? `${count(lines.length)} of ${count(all.length)} rows match` : `${count(all.length)} rows`);
 	}
 

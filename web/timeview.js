@@ -28,7 +28,7 @@ export class TimeView {
 		this.note = el('span', { class: 'note number', 'aria-live': 'polite' });
 		this.legend = el('div');
 		const button = (/** @type {string} */ label, /** @type {string} */ text, /** @type {() => void} */ run) =>
-			el('button', { 'aria-label': label, title: label, onclick: run }, text);
+			el('button', { 'aria-label': text.length > 1 ? null : label, title: label, onclick: run }, text);
 		this.zoomTo = /** @type {HTMLButtonElement} */ (button('Zoom to the chosen range', 'Zoom to range', () => this.zoomRange()));
 		this.clear = /** @type {HTMLButtonElement} */ (button('Clear the chosen range', 'Clear range', () => this.choose(0, 0)));
 		this.bar = el('div', { class: 'bar' }, el('span', { class: 'segments' }, button('Zoom in', '+', () => this.zoom(0.5)),
@@ -104,10 +104,9 @@ export class TimeView {
 			const button = el('button', {
 				class: 'time-lane', style: { top: `${TIME_HEAD + i * TIME_LANE}px` }, 'aria-pressed': 'false',
 				title: `thread ${thread.tid} of ${process?.name ?? '?'}: press to look at this thread only`,
-				'aria-label': `${thread.name} ${thread.tid}: ${weight(w, model.meta.unit)}, ${Math.round(w / sum * 100)} percent`,
 				onclick: (/** @type {MouseEvent} */ event) => this.pick(t, event.shiftKey || event.ctrlKey || event.metaKey),
 			}, el('span', { class: 'label' }, thread.name, ' ', el('span', { class: 'faint' }, from)),
-			el('span', { class: 'number soft' }, lanePart(w / sum)));
+			el('span', { class: 'number soft', title: weight(w, model.meta.unit) }, lanePart(w / sum)));
 			return button;
 		});
 		this.lanes.append(...this.buttons, this.first);
@@ -152,6 +151,7 @@ export class TimeView {
 		canvas.addEventListener('pointerleave', () => showTip(null, ''));
 		this.scroll.addEventListener('scroll', () => this.draw());
 		new ResizeObserver(() => this.draw()).observe(this.scroll);
+		window.addEventListener('beforeprint', () => this.draw());
 	}
 
 	/** Width of the names. */

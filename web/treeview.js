@@ -71,7 +71,7 @@ export class TreeGrid {
 				cell: (i, cell) => fillShare(cell, this.share(this.rows[i])),
 			},
 			{
-				id: 'meter', title: '', width: this.how.narrow ? '40px' : '64px',
+				id: 'meter', title: '', says: 'Bar of total', width: this.how.narrow ? '40px' : '64px',
 				cell: (i, cell) => fillMeter(cell, this.share(this.rows[i]), this.tree && this.how.narrow ? this.tree.total[0] / this.tree.weight : 1),
 			},
 			{
@@ -111,7 +111,7 @@ export class TreeGrid {
 		const name = profile.name(tree.key[node]), depth = tree.depth[node];
 		const indent = Math.min(TREE_INDENT_MOST, this.indents.get(node) ?? 0);
 		const open = this.hasChildren(node) ? this.opened[node] ? '▾' : '▸' : '';
-		const text = el('span', { class: name.brief.length <= 24 ? 'text short' : 'text', title: `${name.full}\n${depth} deep` });
+		const text = el('span', { class: 'text', title: `${name.full}\n${depth} deep` });
 		fillMarked(text, name.brief, this.page.state.search);
 		cell.style.paddingLeft = `${indent * TREE_INDENT}px`;
 		fill(cell, el('span', { class: 'twist', 'aria-hidden': 'true' }, open),
