@@ -14,7 +14,7 @@
 #include "elf/debugfile.h"
 
 #define MAX_LINES    (4u << 20)
-#define MAX_TOLD     6   /* places named in the sentence */
+#define MAX_TOLD     4   /* places named in the sentence */
 #define MAX_ATTEMPTS 256 /* places looked at */
 
 struct search {
@@ -150,12 +150,15 @@ static bool try_place(void *ctx, const char *root, const char *path, bool fixed)
 
 static void explain(struct search *s)
 {
+	const char *remedy = as_source_remedy(s->q);
 	struct as_buf b = {0};
 
+	if (!s->refused.len && remedy)
+		as_buf_addf(&b, "%s; ", remedy);
 	if (s->refused.len)
 		as_buf_adds(&b, s->refused.p);
 	if (s->tried.len) {
-		as_buf_addf(&b, "%snot found; looked at %s", b.len ? "; else " : "",
+		as_buf_addf(&b, "%snot found; looked at %s", s->refused.len ? "; else " : "",
 			    s->tried.p);
 		if (s->attempts > MAX_TOLD)
 			as_buf_addf(&b, " and %u more places", s->attempts - MAX_TOLD);

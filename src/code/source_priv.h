@@ -11,4 +11,7 @@ typedef bool (*as_source_try_fn)(void *ctx, const char *root, const char *path, 
 bool as_source_places(const struct as_source_query *q, as_source_try_fn fn, void *ctx,
 		      struct as_buf *notes);
 
+/* The sentence for a file of Rust's library that is not there; NULL: it is no such file. */
+const char *as_source_remedy(const struct as_source_query *q);
+
 #endif

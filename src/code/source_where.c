@@ -203,6 +203,16 @@ static bool in_toolchains(struct where *w, const char *rustup, const char *rest,
 	return found;
 }
 
+const char *as_source_remedy(const struct as_source_query *q)
+{
+	const char *hash;
+	size_t n;
+
+	if (!rust_rest(q->file, &hash, &n))
+		return NULL;
+	return "the source of Rust's library is not installed (rustup component add rust-src)";
+}
+
 static bool rust_library(struct where *w)
 {
 	const char *hash, *rest, *rustup = getenv("RUSTUP_HOME");
@@ -346,7 +356,9 @@ static bool roots(struct where *w)
 		if (below(w, *dir))
 			return true;
 	}
-	return w->q->cwd && w->q->cwd[0] == '/' && below(w, w->q->cwd);
+	/* Rust's library is in nobody's project */
+	return !as_source_remedy(w->q) && w->q->cwd && w->q->cwd[0] == '/' &&
+	       below(w, w->q->cwd);
 }
 
 bool as_source_places(const struct as_source_query *q, as_source_try_fn fn, void *ctx,

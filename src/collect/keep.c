@@ -369,6 +369,16 @@ static int by_number(const void *x, const void *y)
 	return a < b ? -1 : a > b;
 }
 
+static uint64_t name_string(struct as_resolver *v, const struct as_symname *s, uint64_t off)
+{
+	AS_CLEANUP(as_buf_clear) struct as_buf text = {0};
+
+	as_buf_adds(&text, as_resolver_brief(v, s->linkage));
+	if (off)
+		as_buf_addf(&text, "+0x%llx", (unsigned long long)off);
+	return as_resolver_string(v, as_buf_str(&text));
+}
+
 static void write_names(struct as_resolver *v, struct as_symmod *sym)
 {
 	struct as_keep *k = v->keep;
@@ -384,11 +394,10 @@ static void write_names(struct as_resolver *v, struct as_symmod *sym)
 	for (size_t i = 0; i < at.n && k->numbers.n < MAX_LINES; i++) {
 		struct as_symname s;
 
-		if (!as_symmod_name(sym, at.v[i], &s) || s.svma != at.v[i] || s.synthetic)
+		if (!as_symmod_data_name(sym, at.v[i], &s) || s.synthetic)
 			continue;
 		as_vec_push(&k->numbers, at.v[i]);
-		as_vec_push(&k->numbers,
-			    as_resolver_string(v, as_resolver_brief(v, s.linkage)));
+		as_vec_push(&k->numbers, name_string(v, &s, at.v[i] - s.svma));
 	}
 	if (k->numbers.n)
 		as_write_code_names(v->r->w, &(struct as_rec_code_names){

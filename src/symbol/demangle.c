@@ -197,9 +197,11 @@ static enum as_lang demangle(const char *name, struct as_buf *out)
 	return AS_LANG_C;
 }
 
-static bool is_plt(const char *linkage, size_t n)
+/* The name of a PLT stub or a slot of the GOT: both are made here, behind any mangled name. */
+static bool has_mark(const char *linkage, size_t n)
 {
-	return n > 4 && memcmp(linkage + n - 4, "@plt", 4) == 0;
+	return n > 4 && (memcmp(linkage + n - 4, "@plt", 4) == 0 ||
+			 memcmp(linkage + n - 4, "@got", 4) == 0);
 }
 
 enum as_lang as_demangle(const char *linkage, struct as_buf *out, bool *ret_cold)
@@ -210,11 +212,11 @@ enum as_lang as_demangle(const char *linkage, struct as_buf *out, bool *ret_cold
 
 	if (ret_cold)
 		*ret_cold = cold;
-	if (is_plt(linkage, n)) {
+	if (has_mark(linkage, n)) {
 		AS_CLEANUP(as_free_autop) char *stem = as_xstrndup(linkage, n - 4);
 
 		lang = demangle(stem, out);
-		as_buf_adds(out, "@plt");
+		as_buf_add(out, linkage + n - 4, 4);
 	} else if (linkage[n]) {
 		AS_CLEANUP(as_free_autop) char *stem = as_xstrndup(linkage, n);
 

@@ -81,9 +81,8 @@ static uint32_t symbol_of_entry(const struct plt *p, uint64_t svma, const uint8_
 	return 0;
 }
 
-static const char *name_of_symbol(struct plt *p, uint32_t symbol)
+static const char *name_of_symbol(struct plt *p, uint32_t symbol, const char suffix[5])
 {
-	static const char suffix[] = "@plt";
 	uint32_t at;
 	const char *s;
 	size_t n;
@@ -99,9 +98,9 @@ static const char *name_of_symbol(struct plt *p, uint32_t symbol)
 	if (!n || n == p->nstr - at || n == MAX_NAME || n > p->budget)
 		return NULL;
 	p->budget -= n;
-	name = as_arena_alloc(p->arena, n + sizeof suffix);
+	name = as_arena_alloc(p->arena, n + 5);
 	memcpy(name, s, n);
-	memcpy(name + n, suffix, sizeof suffix);
+	memcpy(name + n, suffix, 5);
 	return name;
 }
 
@@ -117,8 +116,8 @@ static void read_section(struct plt *p, struct as_elf *e, const struct as_elf_se
 		size = 8;
 	for (size_t at = 0; at < n; at += size) {
 		size_t len = AS_MIN(size, n - at);
-		const char *name =
-			name_of_symbol(p, symbol_of_entry(p, s->svma + at, code + at, len));
+		const char *name = name_of_symbol(
+			p, symbol_of_entry(p, s->svma + at, code + at, len), "@plt");
 
 		if (name)
 			p->fn(p->ctx, s->svma + at, len, name);
@@ -139,26 +138,71 @@ static bool has_plt(const struct as_elf_section *s, size_t n)
 	return false;
 }
 
+static bool load_tables(struct plt *p, struct as_elf *e)
+{
+	size_t nbytes;
+
+	if (as_elf_section_data(e, ".dynsym", &p->sym, &nbytes, NULL) < 0 ||
+	    as_elf_section_data(e, ".dynstr", &p->str, &p->nstr, NULL) < 0)
+		return false;
+	p->nsym = nbytes / sizeof(Elf64_Sym);
+	add_slots(p, e, ".rela.plt", true);
+	add_slots(p, e, ".rela.dyn", false);
+	return true;
+}
+
 void as_plt_each(struct as_elf *e, struct as_arena *arena, as_plt_fn fn, void *ctx)
 {
 	struct plt p = {.arena = arena, .fn = fn, .ctx = ctx, .budget = MAX_NAME_BYTES};
 	const struct as_elf_section *s;
-	size_t n, nbytes;
+	size_t n;
 
 	s = as_elf_sections(e, &n);
-	if (as_elf_arch(e) != AS_ARCH_X86_64 || !has_plt(s, n) ||
-	    as_elf_section_data(e, ".dynsym", &p.sym, &nbytes, NULL) < 0 ||
-	    as_elf_section_data(e, ".dynstr", &p.str, &p.nstr, NULL) < 0)
+	if (as_elf_arch(e) != AS_ARCH_X86_64 || !has_plt(s, n) || !load_tables(&p, e))
 		return;
-	p.nsym = nbytes / sizeof(Elf64_Sym);
-	add_slots(&p, e, ".rela.plt", true);
-	add_slots(&p, e, ".rela.dyn", false);
 	if (p.slots.n)
 		qsort(p.slots.v, p.slots.n, sizeof *p.slots.v, by_svma);
 	for (size_t i = 0; i < n; i++) {
 		if (is_plt(&s[i]))
 			read_section(&p, e, &s[i]);
 	}
+	as_vec_clear(&p.slots);
+	as_vec_clear(&p.lazy);
+}
+
+/* Relative relocations are many; only those of the GOT itself are told. */
+static void each_relative(struct as_elf *e, as_plt_slot_fn fn, void *ctx)
+{
+	const struct as_elf_section *got = as_elf_find_section(e, ".got");
+	const uint8_t *r;
+	size_t n;
+
+	if (!got || as_elf_section_data(e, ".rela.dyn", &r, &n, NULL) < 0)
+		return;
+	for (; n >= sizeof(Elf64_Rela); r += sizeof(Elf64_Rela), n -= sizeof(Elf64_Rela)) {
+		uint64_t svma = as_get_le64(r);
+
+		if (as_get_le32(r + 8) == R_X86_64_RELATIVE && svma >= got->svma &&
+		    svma - got->svma < got->size_bytes)
+			fn(ctx, svma, NULL, as_get_le64(r + 16));
+	}
+}
+
+void as_plt_each_slot(struct as_elf *e, struct as_arena *arena, as_plt_slot_fn fn, void *ctx)
+{
+	struct plt p = {.arena = arena, .budget = MAX_NAME_BYTES};
+
+	if (as_elf_arch(e) != AS_ARCH_X86_64)
+		return;
+	if (load_tables(&p, e)) {
+		as_vec_foreach (slot, &p.slots) {
+			const char *name = name_of_symbol(&p, slot->symbol, "@got");
+
+			if (name)
+				fn(ctx, slot->svma, name, 0);
+		}
+	}
+	each_relative(e, fn, ctx);
 	as_vec_clear(&p.slots);
 	as_vec_clear(&p.lazy);
 }

@@ -17,5 +17,9 @@
 typedef void (*as_plt_fn)(void *ctx, uint64_t svma, uint64_t size_bytes, const char *name);
 /* In ascending order within a section. Damaged tables give fewer names. */
 void as_plt_each(struct as_elf *e, struct as_arena *arena, as_plt_fn fn, void *ctx);
+/* Slots of the GOT in any order: named "memcpy@got" after the symbol that the loader puts there, or
+ * NULL and the address in this object that it puts there. */
+typedef void (*as_plt_slot_fn)(void *ctx, uint64_t svma, const char *name, uint64_t target);
+void as_plt_each_slot(struct as_elf *e, struct as_arena *arena, as_plt_slot_fn fn, void *ctx);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbol/plt_priv.h"
 #include "symbol/symmod_priv.h"
 
 #define MAX_CLAIMS   8
@@ -240,6 +241,80 @@ bool as_symmod_name(struct as_symmod *m, uint64_t svma, struct as_symname *ret)
 	if (!t || !as_symtab_find(t, svma, &hit))
 		return false;
 	*ret = (struct as_symname){hit.name, hit.start, hit.size_bytes, hit.synthetic};
+	return true;
+}
+
+static void on_slot(void *ctx, uint64_t svma, const char *name, uint64_t target)
+{
+	struct as_symmod *m = ctx;
+	struct as_symname s;
+	size_t n;
+	char *text;
+
+	if (!name) {
+		if (!as_symmod_name(m, target, &s) || s.svma != target || s.synthetic)
+			return;
+		n = strlen(s.linkage);
+		text = as_arena_alloc(&m->data_names, n + 5);
+		memcpy(text, s.linkage, n);
+		memcpy(text + n, "@got", 5);
+		name = text;
+	}
+	as_vec_push(&m->data, (struct as_symdatum){svma, 8, name});
+}
+
+static void on_data_symbol(void *ctx, const struct as_elf_symbol *s)
+{
+	struct as_symmod *m = ctx;
+
+	if (!s->func && !s->untyped && s->size_bytes)
+		as_vec_push(&m->data, (struct as_symdatum){s->svma, s->size_bytes, s->name});
+}
+
+static int by_datum(const void *x, const void *y)
+{
+	const struct as_symdatum *a = x, *b = y;
+
+	if (a->svma != b->svma)
+		return a->svma < b->svma ? -1 : 1;
+	return strcmp(a->name, b->name);
+}
+
+static void read_data(struct as_symmod *m)
+{
+	m->data_tried = true;
+	if (!as_elf_find_section(m->elf, ".symtab"))
+		as_symmod_find_debug(m);
+	as_plt_each_slot(m->elf, &m->data_names, on_slot, m);
+	(void)as_elf_each_symbol(m->elf, on_data_symbol, m, NULL); /* damage costs names */
+	if (m->dbg)
+		(void)as_elf_each_symbol(m->dbg, on_data_symbol, m, NULL);
+	if (m->data.n)
+		qsort(m->data.v, m->data.n, sizeof *m->data.v, by_datum);
+}
+
+bool as_symmod_data_name(struct as_symmod *m, uint64_t svma, struct as_symname *ret)
+{
+	size_t lo = 0, hi;
+
+	if (in_text(m, svma) && as_symmod_name(m, svma, ret))
+		return true;
+	if (!m->data_tried)
+		read_data(m);
+	for (hi = m->data.n; lo < hi;) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (m->data.v[mid].svma <= svma)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	while (lo > 1 && m->data.v[lo - 2].svma == m->data.v[lo - 1].svma)
+		lo--; /* the first name in order, whatever the tables' order */
+	if (!lo || svma - m->data.v[lo - 1].svma >= m->data.v[lo - 1].size_bytes)
+		return false;
+	*ret = (struct as_symname){m->data.v[lo - 1].name, m->data.v[lo - 1].svma,
+				   m->data.v[lo - 1].size_bytes, false};
 	return true;
 }
 

@@ -45,6 +45,10 @@ struct as_symname {
 /* The symbol that holds svma; names of PLT stubs end in "@plt". From the symbol tables alone. */
 bool as_symmod_name(struct as_symmod *m, uint64_t svma, struct as_symname *ret);
 
+/* What stands at svma in data: a slot of the GOT ("memcpy@got"), an object of the symbol tables; or
+ * the function there. The first call reads the tables once. */
+bool as_symmod_data_name(struct as_symmod *m, uint64_t svma, struct as_symname *ret);
+
 /* The module's file, open until as_symmod_close: for its bytes. */
 struct as_elf *as_symmod_elf(struct as_symmod *m);
 

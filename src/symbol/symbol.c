@@ -168,6 +168,8 @@ void as_symmod_close(struct as_symmod *m)
 	as_elf_close(m->dbg);
 	as_elf_close(m->elf);
 	as_vec_clear(&m->frame);
+	as_vec_clear(&m->data);
+	as_arena_clear(&m->data_names);
 	as_buf_clear(&m->notes);
 	free(m->extents);
 	free(m->path);

@@ -13,6 +13,11 @@
 
 struct as_symindex; /* index.c: the disk cache of this module */
 
+struct as_symdatum {
+	uint64_t svma, size_bytes;
+	const char *name;
+};
+
 struct as_symmod {
 	struct as_elf *elf;
 	struct as_elf *dbg;            /* debug file; NULL: elf itself, or none */
@@ -38,6 +43,10 @@ struct as_symmod {
 	struct as_symindex *index; /* NULL: none */
 	struct as_symtab *symtab;
 	bool symtab_tried;
+
+	AS_VEC(struct as_symdatum) data; /* by svma, once they are asked for (ranges.c) */
+	struct as_arena data_names;
+	bool data_tried;
 
 	struct as_buf notes;
 	AS_VEC(struct as_symframe) frame;

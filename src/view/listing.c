@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "code/source.h"
+#include "image/image.h"
+
 void as_listing_note(struct as_listing_build *b, const char *fmt, ...)
 {
 	struct as_buf text = {0};
@@ -175,6 +178,29 @@ static void make_code(struct as_listing_build *b)
 	order_insns(l);
 }
 
+struct as_listing_files *as_listing_files_new(const char *cache_dir)
+{
+	struct as_listing_files *f = as_xcalloc(1, sizeof *f);
+
+	f->im = as_image_new(cache_dir);
+	return f;
+}
+
+void as_listing_files_free(struct as_listing_files *c)
+{
+	if (!c)
+		return;
+	as_vec_foreach (m, &c->modules)
+		as_listing_module_close(m);
+	as_vec_foreach (s, &c->sources)
+		as_source_free(*s);
+	as_image_free(c->im);
+	as_vec_clear(&c->modules);
+	as_vec_clear(&c->sources);
+	as_intern_clear(&c->paths);
+	free(c);
+}
+
 int as_listing_make(const struct as_listing_request *q, struct as_listing **ret,
 		    struct as_error *err)
 {
@@ -182,6 +208,7 @@ int as_listing_make(const struct as_listing_request *q, struct as_listing **ret,
 
 	if (q->function >= q->model->functions.n)
 		return as_fail(err, AS_E_USAGE, 0, "there is no function %u", q->function);
+	b.files = q->files ? q->files : as_listing_files_new(q->cache_dir);
 	b.l = as_xcalloc(1, sizeof *b.l);
 	b.l->function = q->function;
 	b.l->module = q->model->functions.v[q->function].module;
@@ -191,6 +218,8 @@ int as_listing_make(const struct as_listing_request *q, struct as_listing **ret,
 		as_listing_sources(&b);
 	if (q->no_code)
 		b.l->insns.n = b.l->places.n = 0;
+	if (!q->files)
+		as_listing_files_free(b.files);
 	as_vec_clear(&b.spots);
 	as_vec_clear(&b.parts);
 	*ret = b.l;

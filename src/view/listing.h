@@ -71,8 +71,9 @@ struct as_listing {
 };
 
 /*
- * Files kept open from one request to the next: opening a large module takes tenths of a second.
- * Belongs to one model. Costs the memory of the modules' symbol tables.
+ * Modules and source files kept open from one request to the next: opening a large module takes
+ * tenths of a second. Belongs to one model and is freed before it. Costs the memory of the modules'
+ * symbol tables, and up to 64 MiB of sources.
  */
 struct as_listing_files;
 struct as_listing_files *as_listing_files_new(const char *cache_dir);

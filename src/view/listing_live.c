@@ -16,9 +16,9 @@
 
 struct live {
 	struct as_listing_build *b;
+	struct as_listing_module *module;
 	struct as_symmod *sym;
-	struct as_map64 functions; /* hash of a name, or of name and file -> index + 1 */
-	struct as_map64 names;     /* svma of a symbol -> its short name in the arena */
+	struct as_map64 names; /* svma of a symbol -> its short name in the arena */
 	struct as_buf full, brief;
 	struct as_listing_region region;
 };
@@ -34,27 +34,25 @@ static uint64_t key_of(const char *name, const char *file)
 	return h >> 1;
 }
 
-static void put_function(struct live *v, uint64_t key, uint32_t function)
+static void put_function(struct as_map64 *functions, uint64_t key, uint32_t function)
 {
 	bool fresh;
-	uint64_t *slot = as_map64_put(&v->functions, key, &fresh);
+	uint64_t *slot = as_map64_put(functions, key, &fresh);
 
 	if (fresh)
 		*slot = function + 1u;
 }
 
-static void index_functions(struct live *v)
+static void index_functions(const struct as_model *m, struct as_listing_module *module)
 {
-	const struct as_model *m = v->b->m;
-
 	for (uint32_t i = 0; i < m->functions.n; i++) {
 		const struct as_m_function *f = &m->functions.v[i];
 		uint32_t same = f->same < m->functions.n ? f->same : i;
 
-		if (f->module != v->b->l->module || (f->flags & AS_FUNCTION_MARKER))
+		if (f->module != module->module || (f->flags & AS_FUNCTION_MARKER))
 			continue;
-		put_function(v, key_of(f->linkage, f->file), same);
-		put_function(v, key_of(f->linkage, NULL), same);
+		put_function(&module->functions, key_of(f->linkage, f->file), same);
+		put_function(&module->functions, key_of(f->linkage, NULL), same);
 	}
 }
 
@@ -65,9 +63,9 @@ static uint32_t find_function(const struct live *v, const struct as_symframe *f)
 
 	if (!name)
 		return AS_NONE;
-	slot = as_map64_get(&v->functions, key_of(name, f->decl_file));
+	slot = as_map64_get(&v->module->functions, key_of(name, f->decl_file));
 	if (!slot)
-		slot = as_map64_get(&v->functions, key_of(name, NULL));
+		slot = as_map64_get(&v->module->functions, key_of(name, NULL));
 	return slot ? (uint32_t)*slot - 1 : AS_NONE;
 }
 
@@ -93,7 +91,7 @@ static const char *symbol_name(struct as_listing_build *b, uint64_t svma, bool c
 	uint64_t *slot;
 	bool fresh;
 
-	if (!as_symmod_name(v->sym, svma, &s))
+	if (!(code ? as_symmod_name(v->sym, svma, &s) : as_symmod_data_name(v->sym, svma, &s)))
 		return NULL;
 	*ret_off = svma - s.svma;
 	slot = as_map64_put(&v->names, s.svma, &fresh);
@@ -200,96 +198,77 @@ static uint64_t changed_ns(int fd)
 	       (uint64_t)st.st_mtim.tv_nsec;
 }
 
-/* Whether the file at the module's path is the recorded one; a note says why not. */
-static bool is_recorded(struct as_listing_build *b, const struct as_module *file)
+/* Why the file at the module's path is not the recorded one; NULL: it is. */
+static char *not_recorded(const struct as_model *model, const struct as_m_module *m,
+			  const struct as_module *file, uint64_t newest_ns)
 {
-	const struct as_m_module *m = &b->m->modules.v[b->l->module];
-
-	b->newest_ns = changed_ns(file->fd);
 	if (m->build_id_len && same_id(m, file))
-		return true;
-	if (m->build_id_len) {
-		as_listing_note(b,
-				"'%s' is not the file that was recorded: its build-id differs",
-				m->path);
-		return false;
-	}
-	if (b->newest_ns > b->m->recording.start_realtime_ns) {
-		as_listing_note(b, "'%s' has changed since the recording, and has no build-id",
-				m->path);
-		return false;
-	}
-	return true;
+		return NULL;
+	if (m->build_id_len)
+		return as_xasprintf(
+			"'%s' is not the file that was recorded: its build-id differs",
+			m->path);
+	if (newest_ns > model->recording.start_realtime_ns)
+		return as_xasprintf("'%s' has changed since the recording, and has no build-id",
+				    m->path);
+	return NULL;
 }
 
-struct opened {
-	uint32_t module;
-	struct as_module *file; /* NULL: it could not be opened, why says it */
-	struct as_symmod *sym;  /* NULL likewise */
-	char *why;
-};
-
-struct as_listing_files {
-	struct as_image *im;
-	AS_VEC(struct opened) v;
-};
-
-struct as_listing_files *as_listing_files_new(const char *cache_dir)
+static void open_module(struct as_listing_build *b, struct as_listing_module *o)
 {
-	struct as_listing_files *f = as_xcalloc(1, sizeof *f);
-
-	f->im = as_image_new(cache_dir);
-	return f;
-}
-
-void as_listing_files_free(struct as_listing_files *f)
-{
-	if (!f)
-		return;
-	as_vec_foreach (o, &f->v) {
-		as_symmod_close(o->sym);
-		free(o->why);
-	}
-	as_vec_clear(&f->v);
-	as_image_free(f->im);
-	free(f);
-}
-
-static const struct opened *open_module(struct as_listing_files *files,
-					const struct as_listing_build *b)
-{
-	struct opened o = {.module = b->l->module};
+	const struct as_m_module *m = &b->m->modules.v[o->module];
+	struct as_symmod_spec spec = {.cache_dir = b->q->cache_dir};
 	struct as_error err = {0};
+	struct as_module *file;
 
-	as_vec_foreach (have, &files->v) {
-		if (have->module == o.module)
-			return have;
+	file = as_image_add_file(b->files->im, m->path, &err);
+	if (!file) {
+		o->why = as_xasprintf("no instructions: %s", err.msg);
+		return;
 	}
-	o.file = as_image_add_file(files->im, b->m->modules.v[o.module].path, &err);
-	if (o.file) {
-		struct as_symmod_spec spec = {
-			.fd = o.file->fd, .path = o.file->path, .cache_dir = b->q->cache_dir};
-
-		spec.extents = as_image_module_extents(files->im, o.file, &spec.nextents);
-		if (as_symmod_open(&spec, &o.sym, &err) < 0)
-			o.sym = NULL;
-	}
-	if (!o.sym)
-		o.why = as_xstrdup(err.msg);
-	as_vec_push(&files->v, o);
-	return &files->v.v[files->v.n - 1];
+	o->newest_ns = changed_ns(file->fd);
+	o->why = not_recorded(b->m, m, file, o->newest_ns);
+	if (o->why)
+		return;
+	spec.fd = file->fd;
+	spec.path = file->path;
+	spec.extents = as_image_module_extents(b->files->im, file, &spec.nextents);
+	if (as_symmod_open(&spec, &o->sym, &err) < 0)
+		o->why = as_xasprintf("no instructions: %s", err.msg);
+	else
+		index_functions(b->m, o);
 }
 
-static void with_symbols(struct as_listing_build *b, struct as_symmod *sym)
+void as_listing_module_close(struct as_listing_module *m)
 {
-	struct live v = {.b = b, .sym = sym};
+	as_symmod_close(m->sym);
+	as_map64_clear(&m->functions);
+	free(m->why);
+}
 
-	index_functions(&v);
+static struct as_listing_module *module_of(struct as_listing_build *b)
+{
+	struct as_listing_module *o;
+
+	as_vec_foreach (m, &b->files->modules) {
+		if (m->module == b->l->module)
+			return m;
+	}
+	as_vec_push(&b->files->modules, (struct as_listing_module){.module = b->l->module});
+	o = &b->files->modules.v[b->files->modules.n - 1];
+	open_module(b, o);
+	return o;
+}
+
+static void with_module(struct as_listing_build *b, struct as_listing_module *o)
+{
+	struct live v = {.b = b, .module = o, .sym = o->sym};
+
+	b->newest_ns = o->newest_ns;
 	b->name_of = symbol_name;
 	b->name_ctx = &v;
 	add_spots(&v);
 	b->name_of = NULL;
-	as_map64_clear(&v.functions);
 	as_map64_clear(&v.names);
 	as_buf_clear(&v.full);
 	as_buf_clear(&v.brief);
@@ -298,26 +277,15 @@ static void with_symbols(struct as_listing_build *b, struct as_symmod *sym)
 
 void as_listing_live(struct as_listing_build *b)
 {
-	const struct as_m_module *m = &b->m->modules.v[b->l->module];
-	struct as_listing_files *files = b->q->files;
+	struct as_listing_module *o;
 
-	if (m->kind != AS_MODULE_FILE) {
+	if (b->m->modules.v[b->l->module].kind != AS_MODULE_FILE) {
 		as_listing_note(b, "the recording has not kept its instructions");
 		return;
 	}
-	if (!files)
-		files = as_listing_files_new(b->q->cache_dir);
-
-	const struct opened *o = open_module(files, b);
-
-	if (!o->file)
-		as_listing_note(b, "no instructions: %s", o->why);
-	else if (!is_recorded(b, o->file))
-		; /* it has said why */
-	else if (!o->sym)
-		as_listing_note(b, "%s", o->why);
+	o = module_of(b);
+	if (o->sym)
+		with_module(b, o);
 	else
-		with_symbols(b, o->sym);
-	if (!b->q->files)
-		as_listing_files_free(files);
+		as_listing_note(b, "%s", o->why);
 }

@@ -40,8 +40,29 @@ struct as_listing_part {
 	uint64_t lo, hi;
 };
 
+struct as_image;
+struct as_symmod;
+/* A module's file, open. */
+struct as_listing_module {
+	uint32_t module;
+	struct as_symmod *sym; /* NULL: why */
+	char *why;
+	uint64_t newest_ns;        /* change time of the file; 0 unknown */
+	struct as_map64 functions; /* hash of a name, or of name and file -> index + 1 */
+};
+
+struct as_source;
+struct as_listing_files {
+	struct as_image *im;
+	AS_VEC(struct as_listing_module) modules;
+	struct as_intern paths;
+	AS_VEC(struct as_source *) sources; /* by id in paths */
+	size_t source_bytes;
+};
+
 struct as_listing_build {
 	const struct as_listing_request *q;
+	struct as_listing_files *files; /* never NULL */
 	const struct as_model *m;
 	struct as_listing *l;
 	AS_VEC(struct as_listing_spot) spots; /* whole ones first, then the hottest */
@@ -66,6 +87,8 @@ bool as_listing_claim(struct as_listing_build *b, uint64_t lo, uint64_t hi);
 /* listing_embedded.c, listing_live.c: the code of all spots that are not done. */
 void as_listing_embedded(struct as_listing_build *b);
 void as_listing_live(struct as_listing_build *b);
+
+void as_listing_module_close(struct as_listing_module *m);
 
 /* listing_source.c */
 void as_listing_sources(struct as_listing_build *b);

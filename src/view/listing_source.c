@@ -15,7 +15,8 @@
 #define DEFAULT_CONTEXT 10
 #define MAX_LINES       20000 /* of one file */
 #define MAX_FILES       200
-#define MAX_OWN_SPAN    3000 /* the function itself is shown without gaps up to here */
+#define MAX_CACHED      (64u << 20) /* bytes of files */
+#define MAX_OWN_SPAN    3000        /* the function itself is shown without gaps up to here */
 
 const char as_listing_left_out[] = "";
 
@@ -28,7 +29,8 @@ struct file_want {
 	uint64_t insns; /* that stand in it */
 	bool own;
 	AS_VEC(uint32_t) lines;
-	uint32_t own_lo, own_hi; /* lines of the function itself; 0, 0: none */
+	AS_VEC(uint32_t) sampled; /* those that samples stand in */
+	uint32_t own_lo, own_hi;  /* lines of the function itself; 0, 0: none */
 };
 
 struct sources {
@@ -77,23 +79,39 @@ static void want_chain(struct sources *s, const struct as_listing_insn *i)
 	}
 }
 
+/* Index of the function in a frame's chain; nchain: it is not there. */
+static uint32_t find_in_chain(const struct sources *s, const struct as_m_frame *f)
+{
+	const struct as_m_place *p = s->b->m->places.v + f->chain;
+	uint32_t k = 0;
+
+	while (k < f->nchain && p[k].function != s->b->q->function)
+		k++;
+	return k;
+}
+
 /* Recorded places count, too: they are all there is when there is no code. */
 static void want_frames(struct sources *s)
 {
 	const struct as_model *m = s->b->m;
 
 	as_vec_foreach (frame, &m->frames) {
+		uint32_t last;
+
 		if (frame->module != s->b->l->module)
 			continue;
-		for (uint32_t k = 0; k < frame->nchain; k++) {
+		last = find_in_chain(s, frame);
+		for (uint32_t k = 0; last < frame->nchain && k <= last; k++) {
 			const struct as_m_place *p = &m->places.v[frame->chain + k];
+			struct file_want *f;
 
-			if (p->function == s->b->q->function && p->line && p->file[0]) {
-				struct file_want *f = file_of(s, p->file);
-
-				as_vec_push(&f->lines, p->line);
+			if (!p->line || !p->file[0])
+				continue;
+			f = file_of(s, p->file);
+			as_vec_push(&f->lines, p->line);
+			as_vec_push(&f->sampled, p->line);
+			if (k == last)
 				want_own(f, p->line);
-			}
 		}
 	}
 }
@@ -289,15 +307,17 @@ static size_t take_lines(struct sources *s, struct provider *p, const span_vec *
 	return found;
 }
 
-static size_t lines_in(const span_vec *spans, uint32_t total)
+/* Whether the listing has every line that samples stand in. */
+static bool has_sampled(const struct file_want *f, const struct as_listing_file *out)
 {
-	size_t n = 0;
-
-	as_vec_foreach (s, spans) {
-		if (s->lo <= total)
-			n += AS_MIN(s->hi, total) - s->lo + 1u;
+	as_vec_foreach (line, &f->sampled) {
+		if (*line > out->total && out->total)
+			continue; /* debug information that does not fit the file */
+		if (*line < out->first || *line - out->first >= out->lines.n ||
+		    out->lines.v[*line - out->first] == as_listing_left_out)
+			return false;
 	}
-	return n;
+	return true;
 }
 
 /* Without the module's file the beginning of the recording has to do. */
@@ -316,19 +336,39 @@ static uint64_t newest_ns(struct as_listing_build *b)
 	return m->recording.start_realtime_ns;
 }
 
-static size_t take_live(struct sources *s, struct provider *p, const span_vec *spans,
-			struct as_listing_file *out)
+/* From the cache, which keeps what fits. */
+static struct as_source *load_source(struct sources *s, const char *path)
 {
+	struct as_listing_files *c = s->b->files;
+	uint32_t id = as_intern_str(&c->paths, path);
 	const char *cwd = as_model_info(s->b->m, "cwd");
 	struct as_source_query q = {
-		.file = out->path,
+		.file = path,
 		.cwd = cwd[0] ? cwd : NULL,
 		.source_dirs = s->b->q->roots,
 		.newest_ns = newest_ns(s->b),
 	};
+
+	while (c->sources.n <= id)
+		as_vec_push(&c->sources, NULL);
+	if (c->sources.v[id])
+		return c->sources.v[id];
+	if (c->source_bytes > MAX_CACHED) {
+		as_vec_foreach (old, &c->sources)
+			as_source_free(AS_STEAL(*old));
+		c->source_bytes = 0;
+	}
+	c->sources.v[id] = as_source_load(&q);
+	c->source_bytes += c->sources.v[id]->text.len;
+	return c->sources.v[id];
+}
+
+static size_t take_live(struct sources *s, struct provider *p, const span_vec *spans,
+			struct as_listing_file *out)
+{
 	size_t n = 0;
 
-	p->live = as_source_load(&q);
+	p->live = load_source(s, out->path);
 	if (p->live->found) {
 		n = take_lines(s, p, spans, out);
 		out->found = as_arena_strdup(&s->b->l->arena, p->live->found);
@@ -337,19 +377,18 @@ static size_t take_live(struct sources *s, struct provider *p, const span_vec *s
 	} else {
 		out->why = as_arena_strdup(&s->b->l->arena, p->live->why);
 	}
-	as_source_free(p->live);
 	p->live = NULL;
 	return n;
 }
 
-static size_t take_recorded(struct sources *s, struct provider *p, const span_vec *spans,
-			    struct as_listing_file *out)
+static void take_recorded(struct sources *s, struct provider *p, const span_vec *spans,
+			  struct as_listing_file *out)
 {
 	const struct as_m_source *first = &p->m->sources.v[p->from];
 
 	out->found = first->found[0] ? first->found : out->path;
 	out->total = first->total;
-	return take_lines(s, p, spans, out);
+	(void)take_lines(s, p, spans, out); /* none at all: an empty file */
 }
 
 static void add_file(struct sources *s, struct file_want *f)
@@ -359,15 +398,14 @@ static void add_file(struct sources *s, struct file_want *f)
 	struct as_listing_file out = {
 		.path = as_arena_strdup(&l->arena, as_intern_get(&s->names, f->id))};
 	span_vec spans = {0};
-	size_t found;
 
 	spans_of(s, f, &spans);
 	find_recorded(&p, out.path);
 	if (p.from < p.to) {
-		found = take_recorded(s, &p, &spans, &out);
-		l->source_embedded |= found > 0;
+		take_recorded(s, &p, &spans, &out);
+		l->source_embedded |= out.lines.n > 0;
 		/* more than was kept: from the file, when that is still the same */
-		if (!s->b->q->embedded_only && found < lines_in(&spans, out.total)) {
+		if (!s->b->q->embedded_only && !has_sampled(f, &out)) {
 			struct as_listing_file more = {.path = out.path};
 
 			if (take_live(s, &p, &spans, &more) > 0) {
@@ -400,8 +438,10 @@ void as_listing_sources(struct as_listing_build *b)
 				s.files.n);
 	for (size_t i = 0; i < s.files.n && i < MAX_FILES; i++)
 		add_file(&s, &s.files.v[i]);
-	as_vec_foreach (f, &s.files)
+	as_vec_foreach (f, &s.files) {
 		as_vec_clear(&f->lines);
+		as_vec_clear(&f->sampled);
+	}
 	as_vec_clear(&s.files);
 	as_intern_clear(&s.names);
 }
