@@ -56,8 +56,8 @@
 	X(json, ".json", false, "everything, documented, for scripts")
 
 struct as_export_options {
-	const struct as_query
-		*query;  /* scope and filters, not by and shape; NULL: everything */
+	/* scope and filters, not by and shape; NULL: everything */
+	const struct as_query *query;
 	bool by_thread;  /* threads apart, in formats where that is a choice */
 	bool full_names; /* with all type parameters; else the brief ones */
 };

@@ -28,7 +28,7 @@ void as_pprof_mappings_clear(struct as_pprof_mappings *p);
 uint32_t as_pprof_mapping_of(const struct as_pprof_mappings *p, const struct as_m_frame *f);
 /* In the mapping's address space; callers one byte before the address they return to. */
 uint64_t as_pprof_address(const struct as_pprof_mappings *p, const struct as_m_frame *f);
-/* Appends the Mapping messages (field 3), the main binary first. intern gives a text's index. */
+/* Appends the Mapping messages (field 3), the main binary first; their texts go to strings. */
 void as_pprof_mappings_write(const struct as_pprof_mappings *p, const struct as_model *m,
 			     struct as_intern *strings, struct as_buf *out);
 
