@@ -189,3 +189,73 @@ need_server() {
 	run -2 --separate-stderr assay view --serve --port 70000 story.assay
 	[ -z "$(find . -name '*.html*')" ]
 }
+
+@test "the text of hot functions is in the page, and --no-source leaves it out" {
+	command -v gcc >/dev/null || skip 'no gcc on this machine'
+	need_recording
+	cat >hot.c <<-'END'
+		#include <time.h>
+		static volatile unsigned long sum;
+		__attribute__((noinline)) static void burn(void)
+		{
+			for (unsigned long i = 0; i < 1000000; i++)
+				sum += i * i; /* <b>hot</b> */
+		}
+		int main(void)
+		{
+			struct timespec t;
+			do {
+				burn();
+				clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+			} while (t.tv_nsec < 400000000);
+			return 0;
+		}
+	END
+	gcc -g -O1 -o hot hot.c
+	assay record -q -o hot.assay -- ./hot
+	assay view --no-open -o out.html hot.assay
+	run -0 page out.html \
+		'[l for l in m["listings"] if text(c["functions.brief"][l["function"]]) == "burn"][0]["insns"][0]["kind"]' \
+		'[s["lines"] for s in m["sources"] if s["path"].endswith("hot.c")][0]'
+	[[ ${lines[1]} == *'<b>hot</b>'* ]]
+	! grep -q '<b>hot' out.html
+	assay view --no-open --no-source -o bare.html hot.assay
+	run -0 page bare.html 'm["listings"] + m["sources"]'
+	[ "$output" = '[]' ]
+}
+
+# What the page looks like after its script has run.
+in_browser() {
+	timeout 90 "$browser" --headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
+		--disable-background-networking --disable-component-update --disable-sync \
+		--user-data-dir="$PWD/profile" --window-size=1280,800 --virtual-time-budget=20000 \
+		--dump-dom "file://$PWD/$1" 2>/dev/null
+}
+
+@test "in a browser: every session is shown, and hostile names are only text" {
+	browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) ||
+		skip 'no chromium on this machine'
+	for kind in story trouble hostile deep empty; do
+		session $kind
+		assay view --no-open -o $kind.html $kind.assay
+		in_browser $kind.html >dom
+		grep -q '<html[^>]* data-ready="yes"' dom
+		grep -q 'indexer' dom
+	done
+	in_browser hostile.html >dom
+	python3 - <<-'END'
+		import html.parser
+		class Count(html.parser.HTMLParser):
+		    tags, text = [], ''
+		    def handle_starttag(self, tag, attrs):
+		        self.tags.append(tag)
+		        assert not [a for a, _ in attrs if a.startswith('on')], attrs
+		    def handle_data(self, data):
+		        self.text += data
+		c = Count()
+		c.feed(open('dom', encoding='utf-8').read())
+		assert c.tags.count('script') == 2, c.tags
+		assert not {'iframe', 'object', 'embed', 'base'} & set(c.tags)
+		assert '<script>alert(1)</script>' in c.text
+	END
+}

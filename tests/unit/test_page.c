@@ -11,7 +11,7 @@
 
 #include "fixture.h"
 #include "session/session.h"
-#include "view/page.h"
+#include "view/page_priv.h"
 
 #define START 7000000000ull
 
@@ -304,6 +304,91 @@ static void the_policy_for_the_header_is_the_pages_own(void **state)
 	as_model_free(m);
 }
 
+/* ---- listings ---- */
+
+enum { INSNS = 5000, CODE = 0x10000 };
+
+/* 5,000 instructions of 4 bytes on two chains that each stand there twice. */
+static void fill_listing(struct as_listing *l)
+{
+	static const char *const names[] = {"outer", "inner", "outer", "inner"};
+
+	*l = (struct as_listing){.function = 0, .module = 0};
+	for (uint32_t i = 0; i < AS_ARRAY_LEN(names); i++)
+		as_vec_push(&l->places, (struct as_listing_place){.function = names[i],
+								  .key = AS_NONE,
+								  .file = "a.c",
+								  .line = 10 + i % 2});
+	as_vec_push(&l->files,
+		    (struct as_listing_file){.path = "a.c", .first = 9, .total = 12});
+	as_vec_push(&l->files.v[0].lines, "int a;");
+	as_vec_push(&l->files.v[0].lines, as_listing_left_out);
+	as_vec_push(&l->files.v[0].lines, "");
+	for (uint32_t i = 0; i < INSNS; i++)
+		as_vec_push(&l->insns, (struct as_listing_insn){.svma = CODE + 4 * i,
+								.text = "nop",
+								.len = 4,
+								.place = i % 4,
+								.nplaces = 1});
+}
+
+static void clear_listing(struct as_listing *l)
+{
+	as_vec_clear(&l->files.v[0].lines);
+	as_vec_clear(&l->files);
+	as_vec_clear(&l->places);
+	as_vec_clear(&l->insns);
+}
+
+static void of_a_large_function_what_was_sampled_stays(void **state)
+{
+	struct as_model *m =
+		make(&(struct sizes){3, CODE + 4 * 3000 + 4}); /* a return address */
+	struct as_listing l;
+	uint8_t keep[INSNS];
+	size_t sum = 0;
+
+	fill_listing(&l);
+	assert_int_equal(as_page_pick(m, &l, INSNS, keep), INSNS);
+	assert_int_equal(keep[INSNS - 1], 1);
+	m->frames.v[1].flags = 0;
+
+	size_t kept = as_page_pick(m, &l, 1500, keep);
+
+	for (size_t i = 0; i < INSNS; i++)
+		sum += keep[i];
+	assert_int_equal(kept, sum);
+	assert_int_equal(kept, 16 + 64 + 1 + 64); /* the entry, and around the call */
+	assert_int_equal(keep[0], 1);
+	assert_int_equal(keep[3000 - 64], 1);
+	assert_int_equal(keep[3000 + 64], 1);
+	assert_int_equal(keep[3000 - 65], 0);
+	assert_int_equal(keep[3000 + 65], 0);
+	assert_true(as_page_pick(m, &l, 20, keep) <= 20);
+	clear_listing(&l);
+	as_model_free(m);
+}
+
+static void a_listing_holds_each_chain_once_and_says_what_is_left_out(void **state)
+{
+	struct as_model *m = make(&(struct sizes){3, CODE});
+	struct as_listing l;
+	struct as_buf b = {0};
+	size_t places = 0;
+
+	fill_listing(&l);
+	as_page_listing(m, &l, &b);
+	for (const char *at = b.p; (at = strstr(at, "\"column\":")); at++)
+		places++;
+	assert_int_equal(places, 2);
+	assert_non_null(strstr(b.p, "\"lines\":[\"int a;\",null,\"\"]"));
+	assert_non_null(strstr(b.p, "\"sources\":[{\"path\":\"a.c\""));
+	assert_null(strstr(b.p, "left out")); /* served: up to 20,000 */
+	as_buf_clear(&b);
+	clear_listing(&l);
+	as_model_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -315,6 +400,8 @@ int main(void)
 		cmocka_unit_test(the_title_is_escaped_and_nothing_else_stands_in_the_markup),
 		cmocka_unit_test(a_bad_filter_leaves_the_output_as_it_was),
 		cmocka_unit_test(the_policy_for_the_header_is_the_pages_own),
+		cmocka_unit_test(of_a_large_function_what_was_sampled_stays),
+		cmocka_unit_test(a_listing_holds_each_chain_once_and_says_what_is_left_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
