@@ -254,7 +254,7 @@ in_browser() {
 		        self.text += data
 		c = Count()
 		c.feed(open('dom', encoding='utf-8').read())
-		assert c.tags.count('script') == 2, c.tags
+		assert c.tags.count('script') <= 2, c.tags
 		assert not {'iframe', 'object', 'embed', 'base'} & set(c.tags)
 		assert '<script>alert(1)</script>' in c.text
 	END
