@@ -9,7 +9,7 @@
 #include "view/report.h"
 #include "view/trust.h"
 
-enum { LABEL = 7, OTHERS_MAX = 4, HOSTS_MAX = 3, FEW = 100 };
+enum { LABEL = 7, OTHERS_MAX = 4, HOSTS_MAX = 3, FEW = 100, ENOUGH = 30 };
 /* Of the function's samples: a callee that is worth a look of its own. */
 static const double WORTH_CALLEE = 0.2;
 static const double WORTH_EXAMPLE = 0.1; /* likewise: an instruction to explain skid by */
@@ -298,7 +298,8 @@ static void skid_example(const struct as_an_tree *t, struct as_buf *out)
 			hot = i;
 	}
 	if (!hot || hot == t->insns.v ||
-	    self_of(t, (uint32_t)(hot - t->insns.v)) < WORTH_EXAMPLE)
+	    self_of(t, (uint32_t)(hot - t->insns.v)) < WORTH_EXAMPLE ||
+	    t->v->a->insns.v[hot->cost].of_all.self.samples < ENOUGH)
 		return;
 	before = hot - 1;
 	if (!before->text || before->svma + before->text->len != hot->svma ||
@@ -398,7 +399,7 @@ static void next_steps(const struct as_an_tree *t, const struct as_an_rows *rows
 		add_step(&steps, t, "assay annotate ", callee, why.p);
 	}
 	add_step(&steps, t, "assay report --callers ", a->function, "who calls it");
-	if (t->v->q->show != AS_ANNOTATE_ASM && t->insns.n)
+	if (!rows->by_address && t->insns.n)
 		add_step(&steps, t, "assay annotate --asm-only ", a->function,
 			 "its code by address");
 	else if (rows->anything_folded && !t->v->q->full)

@@ -12,12 +12,14 @@ enum {
 	DEPTH_MAX = 12,
 	LINES_MAX = 1000000,
 	INSNS_MAX = 8,
-	MANY_WARM = 20
+	MANY_WARM = 20,
+	LOOP_MAX = 64
 };
 
 /* Of the function's samples: what is less stands in a fold; inlined places need more, because each
  * takes a row of its own besides its line's. */
-static const double WORTH_LINE = 0.005, WORTH_INLINE = 0.01, SAME = 0.97, EVEN = 0.1;
+static const double WORTH_LINE = 0.005, WORTH_INLINE = 0.01, SAME = 0.97, EVEN = 0.1,
+		    WORTH_LOOP = 0.05;
 
 struct maker {
 	const struct as_an_tree *t;
@@ -122,11 +124,14 @@ static void put_insns(struct maker *k, uint32_t place, uint32_t depth)
 
 static bool calls_something(const struct as_an_tree *t, uint32_t place)
 {
+	const struct as_annotation *a = t->v->a;
+
 	for (uint32_t i = t->places.v[place].first_insn; i != AS_NONE; i = t->insns.v[i].next) {
 		uint32_t c = t->insns.v[i].cost;
 
-		if (c != AS_NONE && t->v->a->insns.v[c].ncalls &&
-		    as_an_insn_share(t, i) >= WORTH_INLINE)
+		if (c != AS_NONE && a->insns.v[c].ncalls && /* heaviest first */
+		    a->calls.v[a->insns.v[c].call].of_all.value >=
+			    WORTH_INLINE * a->of_all.total.value)
 			return true;
 	}
 	return false;
@@ -424,6 +429,42 @@ static void by_source(struct maker *k)
 
 /* ---- addresses ---- */
 
+static uint32_t insn_at(const struct as_an_tree *t, uint64_t svma)
+{
+	size_t lo = 0, hi = t->insns.n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (t->insns.v[mid].svma < svma)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < t->insns.n && t->insns.v[lo].svma == svma ? (uint32_t)lo : AS_NONE;
+}
+
+/* A short loop that is hot is shown as a whole, with the jump that makes it one. */
+static void show_loops(const struct as_an_tree *t, uint8_t *shown)
+{
+	for (uint32_t i = 0; i < t->insns.n; i++) {
+		const struct as_listing_insn *insn = t->insns.v[i].text;
+		uint32_t from;
+		double share = 0;
+
+		if (!insn || !insn->target || insn->target > insn->svma ||
+		    (insn->kind != AS_INSN_JUMP && insn->kind != AS_INSN_BRANCH))
+			continue;
+		from = insn_at(t, insn->target);
+		if (from == AS_NONE || from > i || i - from > LOOP_MAX)
+			continue;
+		for (uint32_t k = from; k <= i; k++)
+			share += as_an_insn_share(t, k);
+		if (share >= WORTH_LOOP)
+			memset(shown + from, 1, i - from + 1);
+	}
+}
+
 static void choose_insns(const struct maker *k, uint8_t *shown)
 {
 	const struct as_an_tree *t = k->t;
@@ -436,6 +477,7 @@ static void choose_insns(const struct maker *k, uint8_t *shown)
 		     c++)
 			shown[c] = 1;
 	}
+	show_loops(t, shown);
 	close_gaps(shown, n);
 }
 

@@ -355,6 +355,27 @@ static void an_even_place_is_one_row(void **state)
 	free(text);
 }
 
+/* A timer that interrupted a line once is nothing it calls. */
+static void rare_calls_take_no_row(void **state)
+{
+	uint64_t f = function("busy"), irq = function("irq");
+	struct at at = {f, 4};
+	uint64_t on_f = on(NONE, leaf(0x1000, at));
+	char *text;
+
+	sample(on_f, 990, 0);
+	sample(on(on_f, leaf(0x2000, (struct at){irq, 1})), 5, 0);
+	loaded();
+	listing = as_xcalloc(1, sizeof *listing);
+	listing->function = (uint32_t)f;
+	put_source(9);
+	text = table(&(struct as_annotate_request){.context = 0, .show = AS_ANNOTATE_SOURCE},
+		     80);
+	assert_null(strstr(text, "irq"));
+	assert_null(strstr(text, "\n\n"));
+	free(text);
+}
+
 /* Whole documents at several widths, with nothing but valid UTF-8 and no control characters. */
 static void documents_are_complete(void **state)
 {
@@ -405,6 +426,7 @@ int main(void)
 		T(shares_of_the_function),
 		T(a_large_function_is_folded),
 		T(an_even_place_is_one_row),
+		T(rare_calls_take_no_row),
 		T(documents_are_complete),
 	};
 
