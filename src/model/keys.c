@@ -100,8 +100,8 @@ static uint32_t place_label(struct as_build *b, const struct as_m_frame *f,
 	}
 }
 
-uint32_t as_key_of(struct as_build *b, const struct as_m_frame *f,
-		   const struct as_m_place *place)
+static uint32_t plain_key_of(struct as_build *b, const struct as_m_frame *f,
+			     const struct as_m_place *place)
 {
 	uint32_t *cached;
 
@@ -119,6 +119,17 @@ uint32_t as_key_of(struct as_build *b, const struct as_m_frame *f,
 			*cached = place_label(b, f, place);
 		return *cached;
 	}
+}
+
+uint32_t as_key_alias(const struct as_build *b, uint32_t key)
+{
+	return b->q->alias && key < b->q->naliases ? b->q->alias[key] : key;
+}
+
+uint32_t as_key_of(struct as_build *b, const struct as_m_frame *f,
+		   const struct as_m_place *place)
+{
+	return as_key_alias(b, plain_key_of(b, f, place));
 }
 
 uint32_t as_key_of_marker(struct as_build *b, uint32_t function)

@@ -136,7 +136,7 @@ static uint32_t group_node(struct as_build *b, const struct as_m_sample *s, uint
 
 	if (as_by_groups(by)) {
 		owner = by == AS_BY_THREAD ? s->thread : b->m->threads.v[s->thread].process;
-		node = as_ktree_child(&b->tree, 0, owner);
+		node = as_ktree_child(&b->tree, 0, as_key_alias(b, owner));
 		owner++;
 	}
 	*ret_group = owner * AS_END_COUNT_;

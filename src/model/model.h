@@ -228,6 +228,10 @@ struct as_query {
 	bool no_kernel;
 	bool nodes_only;  /* TREE, INVERTED: leave rows empty, which saves most of the time */
 	double min_share; /* trees: smaller nodes are folded into their parent's rest */
+	/* Keys that count as another one: alias[key], for keys below naliases; NULL: none. By a
+	 * profile of the same model, `by` and filters (keys of labels are made in its order). */
+	const uint32_t *alias;
+	uint32_t naliases;
 };
 
 struct as_share {

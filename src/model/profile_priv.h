@@ -130,6 +130,7 @@ static inline const struct as_m_place *as_filter_places(const struct as_build *b
 }
 
 uint32_t as_key_of(struct as_build *b, const struct as_m_frame *f, const struct as_m_place *p);
+uint32_t as_key_alias(const struct as_build *b, uint32_t key); /* query.alias applied */
 uint32_t as_key_of_marker(struct as_build *b, uint32_t function);
 size_t as_key_count(const struct as_profile_priv *p);
 bool as_key_is_marker(const struct as_profile_priv *p, uint32_t key);

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Rows of sessions under names that survive a rebuild. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "model/diff_priv.h"
+#include "model/identity.h"
+
+static const char *last_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* The recorded program's own module is the same whatever its file is called in each build. */
+static void add_module(const struct as_model *m, const char *name, struct as_buf *out)
+{
+	const char *program = last_name(as_model_info(m, "program"));
+
+	if (strcmp(name, program) != 0)
+		as_stable_module(name, out);
+}
+
+/* A path without the folder the build was made in. */
+static void add_file(const struct as_model *m, const char *file, struct as_buf *out)
+{
+	const char *cwd = as_model_info(m, "cwd"), *at;
+	size_t n = strlen(cwd);
+
+	if (n > 1 && strncmp(file, cwd, n) == 0 && file[n] == '/') {
+		file += n + 1;
+	} else if (strncmp(file, "/rustc/", 7) == 0 && (at = strchr(file + 7, '/'))) {
+		as_buf_adds(out, "/rustc");
+		file = at;
+	}
+	as_buf_adds(out, file);
+}
+
+static void add_line(const struct as_model *m, const struct as_row *r, struct as_buf *out)
+{
+	/* The function's first line is where it is declared; its body may move as a whole. */
+	const struct as_m_function *f = NULL;
+
+	for (uint32_t i = 0; i < m->functions.n && !f; i++) {
+		if (m->functions.v[i].full == r->full_name)
+			f = &m->functions.v[i];
+	}
+	as_stable_function(r->full_name, out);
+	if (f && f->line && r->line >= f->line) {
+		as_buf_addf(out, "+%u", r->line - f->line);
+		return;
+	}
+	as_buf_addc(out, '\n');
+	add_file(m, r->file, out);
+	as_buf_addf(out, ":%u", r->line);
+}
+
+static void stable_key(const struct as_model *m, enum as_by by, const struct as_row *r,
+		       struct as_buf *out)
+{
+	switch (by) {
+	case AS_BY_FUNCTION:
+		as_stable_function(r->full_name, out);
+		as_buf_addc(out, '\n');
+		add_module(m, r->module, out);
+		break;
+	case AS_BY_LINE:
+		add_line(m, r, out);
+		break;
+	case AS_BY_FILE:
+		add_file(m, r->name, out);
+		break;
+	case AS_BY_MODULE:
+		add_module(m, r->name, out);
+		break;
+	default:
+		as_buf_adds(out, r->name);
+	}
+}
+
+static uint32_t name_of(struct as_diff_match *d, const struct as_buf *key,
+			const struct as_row *r)
+{
+	uint64_t h = as_hash64(as_buf_str(key), key->len);
+
+	for (;; h++) {
+		bool fresh;
+		uint64_t *id = as_map64_put(&d->by_key, h >> 1, &fresh);
+
+		if (fresh) {
+			struct as_diff_name n = {.key_bytes = key->len, .row = *r};
+
+			n.key = as_arena_strndup(d->arena, as_buf_str(key), key->len);
+			/* names of labels live in a profile that does not stay */
+			n.row.name = as_arena_strdup(d->arena, r->name);
+			n.row.full_name = as_arena_strdup(d->arena, r->full_name);
+			*id = d->names.n;
+			as_vec_push(&d->names, n);
+			return (uint32_t)*id;
+		}
+		if (d->names.v[*id].key_bytes == key->len &&
+		    memcmp(d->names.v[*id].key, as_buf_str(key), key->len) == 0)
+			return (uint32_t)*id;
+	}
+}
+
+/* Per row of p its name; true when two rows have one. */
+static bool name_rows(struct as_diff_match *d, const struct as_profile *p, uint32_t *ret)
+{
+	AS_CLEANUP(as_buf_clear) struct as_buf key = {0};
+	AS_CLEANUP(as_free_autop) uint8_t *seen = NULL;
+	bool twice = false;
+
+	for (size_t i = 0; i < p->rows.n; i++) {
+		as_buf_reset(&key);
+		stable_key(p->model, p->query.by, &p->rows.v[i], &key);
+		ret[i] = name_of(d, &key, &p->rows.v[i]);
+	}
+	seen = as_xcalloc(d->names.n + 1, 1);
+	for (size_t i = 0; i < p->rows.n; i++)
+		twice |= seen[ret[i]]++ != 0;
+	return twice;
+}
+
+/* alias[key] = the first key of the same name. */
+static uint32_t *aliases(const struct as_profile *p, const uint32_t *names, size_t nnames,
+			 uint32_t *ret_n)
+{
+	uint32_t n = 0, *alias;
+	AS_CLEANUP(as_free_autop)
+	uint32_t *first = as_xreallocarray(NULL, nnames + 1, sizeof *first);
+
+	for (size_t i = 0; i < p->rows.n; i++)
+		n = AS_MAX(n, p->rows.v[i].key + 1);
+	alias = as_xreallocarray(NULL, n + 1, sizeof *alias);
+	for (uint32_t k = 0; k < n; k++)
+		alias[k] = k;
+	memset(first, 0xff, (nnames + 1) * sizeof *first);
+	for (size_t i = 0; i < p->rows.n; i++) {
+		if (first[names[i]] == AS_NONE)
+			first[names[i]] = p->rows.v[i].key;
+		alias[p->rows.v[i].key] = first[names[i]];
+	}
+	*ret_n = n;
+	return alias;
+}
+
+static void take_shares(const struct as_profile *p, const uint32_t *names, bool total,
+			size_t nnames, struct as_diff_session *ret)
+{
+	as_vec_reserve(&ret->shares, nnames);
+	while (ret->shares.n < nnames)
+		as_vec_push(&ret->shares, (struct as_share){0});
+	for (size_t i = 0; i < p->rows.n; i++)
+		ret->shares.v[names[i]] = total ? p->rows.v[i].total : p->rows.v[i].self;
+}
+
+int as_diff_match_add(struct as_diff_match *d, const struct as_model *m,
+		      const struct as_diff_request *q, struct as_diff_session *ret,
+		      struct as_error *err)
+{
+	AS_CLEANUP(as_free_autop) uint32_t *names = NULL, *alias = NULL;
+	struct as_query query = q->query;
+	struct as_profile *p = NULL;
+	int r;
+
+	query.shape = AS_SHAPE_FLAT;
+	r = as_profile_make(m, &query, &p, err);
+	if (r < 0)
+		return r;
+	names = as_xreallocarray(NULL, p->rows.n + 1, sizeof *names);
+	if (name_rows(d, p, names)) {
+		alias = aliases(p, names, d->names.n, &query.naliases);
+		query.alias = alias;
+		as_profile_free(p);
+		p = NULL;
+		r = as_profile_make(m, &query, &p, err);
+		if (r < 0)
+			return r;
+		(void)name_rows(d, p, names); /* fewer rows, each name once */
+	}
+	*ret = (struct as_diff_session){.model = m, .weight = p->weight, .samples = p->samples};
+	take_shares(p, names, q->total, d->names.n, ret);
+	as_profile_free(p);
+	return AS_OK;
+}
+
+void as_diff_match_clear(struct as_diff_match *d)
+{
+	as_vec_clear(&d->names);
+	as_map64_clear(&d->by_key);
+}

@@ -1,0 +1,105 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT OR Apache-2.0
+bats_require_minimum_version 1.5.0
+load lib
+
+# runs KIND N…: KIND1.assay, …
+runs() {
+	local kind=$1 i
+	shift
+	for i in "$@"; do
+		"$MAKE_SESSION" "$kind" "$kind$i.assay" "$i"
+	done
+}
+
+@test "a slower function of another build is found, and only that one's own time" {
+	runs run 1
+	runs rebuilt 2
+	run -0 assay diff run1.assay rebuilt2.assay
+	golden diff
+	[[ $output == *'up '*indexer::tokenize* ]]
+	[[ $output != *new* && $output != *gone* ]]
+}
+
+@test "what else moved did so as a share only" {
+	runs run 1 2 3
+	runs rebuilt 4 5 6
+	run -0 assay diff --format json run?.assay --vs rebuilt?.assay
+	echo "$output" | python3 -c '
+import json, sys
+d = json.load(sys.stdin)
+assert d["schema"] == "assay.diff/1" and d["runs_a"] == 3 and d["runs_b"] == 3
+rows = {r["name"]: r for r in d["rows"]}
+t = rows["indexer::tokenize"]
+assert t["verdict"] == "up" and not t["share_only"], t
+# 231 -> 331 of 1100: 23.1 % -> 30.1 %
+assert t["delta_low"] < 0.070 < t["delta_high"] and t["delta"] > 0.04, t
+for n, r in rows.items():
+    assert n == "indexer::tokenize" or r["verdict"] in ("equal", "undecided") or r["share_only"], r
+    assert r["samples_a"] and r["samples_b"], r'
+}
+
+@test "runs of one program differ in nothing" {
+	runs run 1 2 3 4 5 6 7 8
+	for i in 1 2 3 4 5 6 7; do
+		run -0 assay diff run$i.assay run$((i + 1)).assay
+		[[ $output == *'no difference is resolved'* ]]
+	done
+	run -0 assay diff --measure total run[1-4].assay --vs run[5-8].assay
+	[[ $output == *'no difference is resolved'* ]]
+}
+
+@test "halves of one session are hardly ever called different" {
+	runs run 1
+	run -0 assay diff --self --times 300 run1.assay
+	[[ $output =~ in\ ([0-9]+)\ comparisons ]]
+	[ "${BASH_REMATCH[1]}" -le 24 ] # 5 % and three standard errors
+}
+
+@test "a gate is shut only when the whole interval is beyond it" {
+	runs run 1
+	runs rebuilt 2
+	run -3 --separate-stderr assay diff --fail-if 'self(indexer::tokenize) > +5%' run1.assay rebuilt2.assay
+	[[ $stderr == *'self(indexer::tokenize) grew by'*'more than 5.0'* ]]
+	run -3 --separate-stderr assay diff --fail-if 'self(indexer::tokenize) > 2pp' run1.assay rebuilt2.assay
+	run -0 --separate-stderr assay diff --fail-if 'self(indexer::tokenize) > +29%' run1.assay rebuilt2.assay
+	run -0 --separate-stderr assay diff --fail-if 'total(memchr::memmem::find) > +5%' run1.assay rebuilt2.assay
+	run -1 --separate-stderr assay diff --fail-if 'total(nothing) > +5%' run1.assay rebuilt2.assay
+	[[ $stderr == *"no function 'nothing'"* ]]
+	for limit in 'total(x)' 'total(x) > 5' 'sum(x) > 5%' 'total(x > 5%' ''; do
+		run -2 --separate-stderr assay diff --fail-if "$limit" run1.assay rebuilt2.assay
+	done
+}
+
+@test "by line, file, crate, module, thread" {
+	runs run 1
+	runs rebuilt 2
+	for by in line file crate module thread process; do
+		run -0 assay diff --by $by run1.assay rebuilt2.assay
+		[[ $output == *rows* ]]
+	done
+	run -0 assay diff --by line run1.assay rebuilt2.assay
+	[[ $output != *' new'* && $output != *' gone'* ]]
+}
+
+@test "new and gone functions are told" {
+	runs run 1
+	session hostile
+	run -0 assay diff run1.assay hostile.assay
+	[[ $output == *gone* && $output == *new* ]]
+}
+
+@test "usage" {
+	runs run 1 2
+	run -2 assay diff
+	run -2 assay diff run1.assay
+	run -2 assay diff run1.assay run2.assay run1.assay
+	run -2 assay diff --vs run1.assay
+	run -2 assay diff run1.assay --vs
+	run -2 assay diff --self run1.assay run2.assay
+	run -1 assay diff run1.assay missing.assay
+	session empty
+	run -0 assay diff run1.assay empty.assay
+	run -1 --separate-stderr assay diff --self empty.assay
+	[[ $stderr == *'too few'* ]]
+}
