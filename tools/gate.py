@@ -13,7 +13,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 GENERATED = re.compile(r'(^|/)(vmlinux\.h|.*\.skel\.h)$')
 
 
-def files(*suffixes, under=('src', 'include', 'tests', 'preload', 'rust', 'demo', 'bench')):
+def files(*suffixes, under=('src', 'include', 'tests', 'preload', 'rust', 'demo', 'bench', 'web')):
     """Our files with one of the suffixes, relative to the root, sorted; built ones left out."""
     found = []
     for top in under:

@@ -27,7 +27,8 @@ export class KeyTree {
 		this.key = new Uint32Array(room);
 		this.parent[0] = -1;
 		this.key[0] = KEY_ALL;
-		this.slots = new Int32Array(room * 2); // node; 0 empty: "all" is nobody's child
+		// Pairs: hash, node. Node 0 is an empty slot: "all" is nobody's child.
+		this.slots = new Int32Array(room * 4);
 		// Figures, per node; made by count() and sum().
 		this.self = new Float64Array(0);
 		this.selfSamples = new Float64Array(0);
@@ -42,12 +43,12 @@ export class KeyTree {
 	 * @returns {number}
 	 */
 	child(parent, key) {
-		const mask = this.slots.length - 1;
-		let at = hashOf(parent, key) & mask;
-		for (let node = this.slots[at]; node; node = this.slots[at]) {
-			if (this.parent[node] === parent && this.key[node] === key)
+		const slots = this.slots, mask = slots.length - 1, hash = hashOf(parent, key);
+		let at = hash << 1 & mask;
+		for (let node = slots[at + 1]; node; node = slots[at + 1]) {
+			if (slots[at] === hash && this.parent[node] === parent && this.key[node] === key)
 				return node;
-			at = at + 1 & mask;
+			at = at + 2 & mask;
 		}
 		if (this.n === this.parent.length) {
 			this.grow();
@@ -55,20 +56,24 @@ export class KeyTree {
 		}
 		this.parent[this.n] = parent;
 		this.key[this.n] = key;
-		this.slots[at] = this.n;
+		slots[at] = hash;
+		slots[at + 1] = this.n;
 		return this.n++;
 	}
 
 	grow() {
-		const room = this.parent.length * 2, mask = room * 2 - 1;
+		const room = this.parent.length * 2, mask = room * 4 - 1, old = this.slots;
 		this.parent = resized(this.parent, room);
 		this.key = resized(this.key, room);
-		const slots = new Int32Array(room * 2);
-		for (let i = 1; i < this.n; i++) {
-			let at = hashOf(this.parent[i], this.key[i]) & mask;
-			while (slots[at])
-				at = at + 1 & mask;
-			slots[at] = i;
+		const slots = new Int32Array(room * 4);
+		for (let i = 0; i < old.length; i += 2) {
+			if (!old[i + 1])
+				continue;
+			let at = old[i] << 1 & mask;
+			while (slots[at + 1])
+				at = at + 2 & mask;
+			slots[at] = old[i];
+			slots[at + 1] = old[i + 1];
 		}
 		this.slots = slots;
 	}

@@ -171,40 +171,57 @@ class BaseBuilder {
 	/** @returns {Base} */
 	build() {
 		const {endOf, order, bounds, groups} = this.sortByGroup();
-		const {stack, weight} = this.model.samples, lo = this.profile.lo;
+		const {stack} = this.model.samples, lo = this.profile.lo;
+		const {endStamp, endOfStack} = this;
 		for (let g = 0; g < groups.length; g++) {
 			this.openGroup(groups[g]);
 			let bare = -1;
-			for (let i = bounds[g]; i < bounds[g + 1]; i++) {
+			for (let i = bounds[g], to = bounds[g + 1]; i < to; i++) {
 				const s = stack[lo + order[i]];
-				if (s < 0) {
-					if (bare < 0)
-						bare = this.changes.focused ? this.addEnd(-1) : this.addEnd(this.root);
-					endOf[order[i]] = bare;
-				} else {
-					if (this.endStamp[s] !== g) {
-						this.endStamp[s] = g;
-						this.endOfStack[s] = this.addEnd(this.walk(s, g));
+				if (s >= 0) {
+					if (endStamp[s] !== g) {
+						endStamp[s] = g;
+						endOfStack[s] = this.addEnd(this.walk(s, g));
 					}
-					endOf[order[i]] = this.endOfStack[s];
+					endOf[order[i]] = endOfStack[s];
+				} else {
+					if (bare < 0)
+						bare = this.addEnd(this.changes.focused ? -1 : this.root);
+					endOf[order[i]] = bare;
 				}
 			}
 		}
 		this.tree.count();
-		const {self, selfSamples} = this.tree, nodes = this.nodeOfEnd;
+		const nodeOfEnd = this.nodeOfEnd.slice(0, this.ends);
+		this.addSamples(endOf, nodeOfEnd);
+		return {tree: this.tree, nodeOfEnd, endOf};
+	}
+
+	/**
+	 * @param {Int32Array} endOf
+	 * @param {Int32Array} nodeOfEnd
+	 */
+	addSamples(endOf, nodeOfEnd) {
+		const {self, selfSamples} = this.tree, {weight} = this.model.samples, lo = this.profile.lo;
+		const ends = nodeOfEnd.length, sums = new Float64Array(ends), counts = new Float64Array(ends);
 		for (let i = 0; i < endOf.length; i++) {
-			if (endOf[i] < 0)
+			const end = endOf[i];
+			if (end < 0)
 				continue;
-			const node = nodes[endOf[i]];
-			if (node < 0) {
+			if (nodeOfEnd[end] < 0) {
 				endOf[i] = DROPPED;
 				continue;
 			}
-			self[node] += weight[lo + i];
-			selfSamples[node]++;
+			sums[end] += weight[lo + i];
+			counts[end]++;
+		}
+		for (let end = 0; end < ends; end++) {
+			if (nodeOfEnd[end] < 0)
+				continue;
+			self[nodeOfEnd[end]] += sums[end];
+			selfSamples[nodeOfEnd[end]] += counts[end];
 		}
 		this.tree.sum();
-		return {tree: this.tree, nodeOfEnd: nodes.slice(0, this.ends), endOf};
 	}
 
 	/** Kept samples, group by group; groups in the order in which they are first met. */
