@@ -136,9 +136,12 @@ export class Flame {
 			offset[tree.depth[i] + 1]++;
 		for (let d = 0; d < this.depths; d++)
 			offset[d + 1] += offset[d];
-		const next = offset.slice();
-		for (let i = 0; i < tree.n; i++)
-			order[next[tree.depth[i]]++] = i;
+		// Level by level, children in drawing order: they come by start without sorting.
+		const {first, next} = tree;
+		let end = tree.n ? 1 : 0;
+		for (let i = 0; i < end; i++)
+			for (let c = first[order[i]]; c >= 0; c = next[c])
+				order[end++] = c;
 		for (let d = 0; d < this.depths; d++) {
 			const row = order.subarray(offset[d], offset[d + 1]);
 			for (let i = 1; i < row.length; i++) {

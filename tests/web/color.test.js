@@ -5,6 +5,7 @@
 // 2009 for full deficiency, distances in OKLab times 100; 2 is about what an eye just notices).
 import test from 'node:test';
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { BOX_INK, BOX_PAPER, COLOR_MODES, DIFF_COLORS, GROUP_COLORS, INTERVAL_COLORS, REST_COLOR,
 	contrastOf, diffStep, functionColors, hexOfRgb, intervalStep, mixColors, pixelOfHex, rankGroups,
 	rgbOfHex } from '../../web/color.js';
@@ -113,4 +114,23 @@ test('functions without a module are grey; categories name themselves', () => {
 	assert.equal(legend[0].label, 'user');
 	for (const {mode} of COLOR_MODES)
 		assert.ok(functionColors(model, mode, true).legend.length);
+});
+
+test('highlighted code is readable on every background it can have', () => {
+	const read = name => readFileSync(new URL(`../../web/${name}`, import.meta.url), 'utf8');
+	for (const theme of ['light', 'dark']) {
+		const colors = {};
+		for (const css of [read('style.css'), read('code.css')]) {
+			const blocks = css.matchAll(/:root(\[data-theme="dark"\])?\s*\{([^}]*)\}/g);
+			for (const [, dark, body] of blocks)
+				if (!dark || theme === 'dark')
+					for (const [, name, value] of body.matchAll(/--([\w-]+):\s*(#[\da-f]{6})/g))
+						colors[name] = value;
+		}
+		const inks = Object.keys(colors).filter(n => n.startsWith('hl-'));
+		assert.ok(inks.length >= 7);
+		for (const ink of [...inks, 'ink', 'soft', 'faint'])
+			for (const paper of ['paper', 'linked', 'pick', 'hover'])
+				assert.ok(contrastOf(colors[ink], colors[paper]) >= 4.5, `${theme}: ${ink} on ${paper} ${contrastOf(colors[ink], colors[paper])}`);
+	}
 });
