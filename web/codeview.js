@@ -62,13 +62,13 @@ export function makeSourceView(page) {
 }
 
 /**
- * "14.6 ±0.7", and nothing for what has no sample.
+ * "14.6 ±0.7", and nothing for what has no sample; half of the interval, as `assay annotate` has it.
  * @param {Share | undefined | null} s
  */
 export function costText(s) {
 	if (!s || !s.samples)
 		return '';
-	const half = Math.max(s.high - s.value, s.value - s.low) * 100, value = s.value * 100;
+	const half = (s.high - s.low) / 2 * 100, value = s.value * 100;
 	return value < 0.05 ? '·' : `${value.toFixed(1)} ±${half.toFixed(1)}`;
 }
 
@@ -185,6 +185,8 @@ class CodeView {
 	makeScene(profile, listing) {
 		const sources = listing.sources || this.page.model.sources;
 		const {sections, lineOf} = codeSections(listing);
+		if (!listing.insns.length)
+			this.addSampledLines(listing, sources, sections);
 		const costs = listing.insns.length && listing.module >= 0 ?
 			addressCosts(profile, listing.module, listing.insns) : listing.insns.map(() => null);
 		/** @type {CodeScene['lines']} */
@@ -195,7 +197,7 @@ class CodeView {
 		const arrows = jumpsOf(listing.insns), lanes = layOutArrows(arrows, listing.insns.length, ARROW_LANES);
 		/** @type {CodeScene} */
 		const scene = {profile, listing, sources, sections, lineOf, costs, lines, arrows, lanes, hottestInsn: 0, hottestLine: 0,
-			what: this.isCaller(profile, listing, costs) ? 'total' : 'self', range: this.rangeOf(listing, lineOf)};
+			what: this.isCaller(profile, listing, costs) ? 'total' : 'self', range: this.rangeOf(listing, sections)};
 		scene.hottestInsn = costs.reduce((most, c) => Math.max(most, c ? c[scene.what].value : 0), 1e-12);
 		return scene;
 	}
@@ -212,12 +214,28 @@ class CodeView {
 	}
 
 	/**
+	 * Without code, the lines are those that samples stand on.
 	 * @param {Listing} listing
-	 * @param {Int32Array} lineOf
+	 * @param {SourceFile[]} sources
+	 * @param {import('./codelines.js').CodeSection[]} sections
+	 */
+	addSampledLines(listing, sources, sections) {
+		const {places, strings} = this.page.model;
+		for (let i = 0; i < places.n; i++) {
+			const path = places.function[i] === listing.function && places.line[i] ? strings[places.file[i]] : '';
+			const section = path && sections.find(s => sources[s.source] && sources[s.source].path === path);
+			if (section && !section.lines.has(places.line[i]))
+				section.lines.set(places.line[i], {line: places.line[i], insns: [], own: [], groups: new Map()});
+		}
+	}
+
+	/**
+	 * @param {Listing} listing
+	 * @param {import('./codelines.js').CodeSection[]} sections
 	 * @returns {[number, number]}
 	 */
-	rangeOf(listing, lineOf) {
-		const lines = lineOf.filter(line => line > 0), {functions} = this.page.model;
+	rangeOf(listing, sections) {
+		const lines = sections.length ? [...sections[0].lines.keys()] : [], {functions} = this.page.model;
 		if (!lines.length)
 			return [0, Infinity];
 		const first = lines.reduce((a, b) => Math.min(a, b)), last = lines.reduce((a, b) => Math.max(a, b));
@@ -286,7 +304,7 @@ class CodeView {
 		const {listing, sources} = scene, own = sources[listing.files[0]];
 		const missing = own && own.why && !own.lines.length;
 		fill(this.notes, missing ? el('details', {class: 'code-note'}, el('summary', {},
-			`The text of ${shortPath(own.path)} was not found: its lines have numbers and costs only${listing.insns.length ? ', and their instructions' : ''}`),
+			`The text of ${shortPath(own.path)} was not found: lines are shown without it`),
 		el('p', {class: 'soft'}, own.why)) : null,
 		...listing.notes.filter(text => !missing || text !== own.why).map(text => el('p', {class: 'code-note'}, text)),
 		el('details', {class: 'code-skid'},
@@ -497,7 +515,7 @@ class CodeView {
 		const cost = costs[i], self = cost ? cost[what].value : 0;
 		const place = insn.nplaces ? listing.places[insn.place] : null;
 		const file = place && sources[place.source];
-		const where = !place || !place.line ? '' : place.inlined && file ? `${file.path.split('/').pop()}:${place.line}` : String(place.line);
+		const where = !place || !place.line ? '' : place.inlined && place.key !== listing.function && file ? `${file.path.split('/').pop()}:${place.line}` : String(place.line);
 		const same = i > 0 && insn.nplaces > 0 && listing.insns[i - 1].place === insn.place;
 		const e = el('div', {class: `line${insn.part && i ? ' code-part' : ''}${self >= hottestInsn * 0.5 && self > 0 ? ' hot' : ''}`, title: place ?
 			listing.places.slice(insn.place, insn.place + insn.nplaces).map(p => `${p.function}:${p.line}`).join(' ← ') : null},

@@ -537,7 +537,7 @@ class FlameView {
 			const next = /** @type {HTMLSelectElement} */(ev.target).value;
 			this.set(name === 'color' || name === 'side' ? {[name]: next} : {[name]: next, zoom: '', at: ''});
 		};
-		return el('label', {class: 'flame-choice'}, el('span', {class: 'soft'}, label), el('select', {onchange: change},
+		return el('label', {class: 'flame-choice'}, el('span', {class: 'soft'}, label), el('select', {onchange: change, 'aria-label': label},
 			...options.map(([v, text]) => el('option', {value: v, selected: v === value}, text))));
 	}
 
