@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // usage: node ask_speedscope.mjs NODE_MODULES_PARENT CHROMIUM FILE…
 //
-// Each file is held against the format's schema, opened in the packaged page, and written out again
-// by the page, from what its importer made of it. Prints per file, in ns:
+// Each file (.json: held against the format's schema first) is opened in the packaged page, and
+// written out again by the page, from what its importer made of it. Prints per file, in ns:
 // {schema: true or errors, title, failed, profiles, functions: {name: [self, total]}, sandwich}.
 import fs from 'node:fs';
 import os from 'node:os';
@@ -50,7 +50,7 @@ function addEvents(functions, frames, profile) {
 
 async function ask(browser, file) {
 	const text = fs.readFileSync(file);
-	const valid = validate(JSON.parse(text.toString('utf8')));
+	const valid = !file.endsWith('.json') || validate(JSON.parse(text.toString('utf8')));
 	const loader = path.join(scratch, 'profile.js');
 	fs.writeFileSync(loader, `speedscope.loadFileFromBase64(${
 		JSON.stringify(path.basename(file))}, "${text.toString('base64')}")`);
