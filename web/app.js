@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The page's frame: reads the data, keeps the state and the address the same, shows the view that
 // is asked for, and answers to what all views share: search, keys, menus, theme, copying, help.
-import { el, fill } from './page.js';
-import { decodeModel } from './decode.js';
-import { decodeState, defaultState, encodeState } from './state.js';
-import { defaultQuery, makeProfile } from './query.js';
-import { searchNames, searchShare } from './tree.js';
-import { duration } from './format.js';
-import { closeLayer, openDialog, openMenu, sayStatus, showTip, watchLayer } from './layer.js';
-import { glossaryList } from './glossary.js';
-import { shareText } from './cells.js';
-import { FilterBar } from './filterbar.js';
-import { makeOverview, exitText, functionName } from './overview.js';
-import { TableView } from './tableview.js';
-import { TreeView } from './treeview.js';
-import { SandwichView } from './sandwichview.js';
-import { TimeView } from './timeview.js';
-import { DiffView } from './diffview.js';
-import { makeFlameView } from './flameview.js';
-import { makeSourceView } from './codeview.js';
+import {el, fill} from './page.js';
+import {decodeModel} from './decode.js';
+import {decodeState, defaultState, encodeState} from './state.js';
+import {defaultQuery, makeProfile} from './query.js';
+import {searchNames, searchShare} from './tree.js';
+import {duration} from './format.js';
+import {closeLayer, openDialog, openMenu, sayStatus, showTip, watchLayer} from './layer.js';
+import {glossaryList} from './glossary.js';
+import {shareText} from './cells.js';
+import {FilterBar} from './filterbar.js';
+import {makeOverview, exitText, functionName} from './overview.js';
+import {TableView} from './tableview.js';
+import {TreeView} from './treeview.js';
+import {SandwichView} from './sandwichview.js';
+import {TimeView} from './timeview.js';
+import {DiffView} from './diffview.js';
+import {makeFlameView} from './flameview.js';
+import {makeSourceView} from './codeview.js';
 
 /** @typedef {import('./page.js').Page} Page */
 /** @typedef {import('./page.js').PageState} PageState */
@@ -29,29 +29,37 @@ import { makeSourceView } from './codeview.js';
 
 /** @type {{name: ViewName, label: string, make: (page: Page) => View}[]} */
 const APP_VIEWS = [
-	{ name: 'overview', label: 'Overview', make: makeOverview },
-	{ name: 'flame', label: 'Flame graph', make: makeFlameView },
-	{ name: 'tree', label: 'Call tree', make: page => new TreeView(page) },
-	{ name: 'table', label: 'Functions', make: page => new TableView(page) },
-	{ name: 'sandwich', label: 'Sandwich', make: page => new SandwichView(page) },
-	{ name: 'source', label: 'Source', make: makeSourceView },
-	{ name: 'time', label: 'Time line', make: page => new TimeView(page) },
-	{ name: 'diff', label: 'Diff', make: page => new DiffView(page) },
+	{name: 'overview', label: 'Overview', make: makeOverview},
+	{name: 'flame', label: 'Flame graph', make: makeFlameView},
+	{name: 'tree', label: 'Call tree', make: page => new TreeView(page)},
+	{name: 'table', label: 'Functions', make: page => new TableView(page)},
+	{name: 'sandwich', label: 'Sandwich', make: page => new SandwichView(page)},
+	{name: 'source', label: 'Source', make: makeSourceView},
+	{name: 'time', label: 'Time line', make: page => new TimeView(page)},
+	{name: 'diff', label: 'Diff', make: page => new DiffView(page)},
 ];
 
 /** @type {[string, string][]} */
-const FRAME_KEYS = [['1 … 8', 'the views in their order'], ['/', 'search in all views'], ['Esc', 'close, or clear the search'],
-	['u', 'take the last filter away'], ['c', 'copy the view as text'], ['t', 'light or dark'], ['?', 'this help']];
+const FRAME_KEYS = [
+	['1 … 8', 'the views in their order'],
+	['/', 'search in all views'],
+	['Esc', 'close, or clear the search'],
+	['u', 'take the last filter away'],
+	['c', 'copy the view as text'],
+	['t', 'light or dark'],
+	['?', 'this help'],
+];
 
 // From where on what a view computes is felt, and the page says that it computes.
-const SLOW_SAMPLES = 150000, SLOW_DELAY = 30;
-const SEARCH_DELAY = 200, ADDRESS_DELAY = 250;
+const SLOW_SAMPLES = 150000,
+	SLOW_DELAY = 30;
+const SEARCH_DELAY = 200,
+	ADDRESS_DELAY = 250;
 
 /** @param {string} id @returns {HTMLElement} */
 function part(id) {
 	const e = document.getElementById(id);
-	if (!e)
-		throw new Error(`index.html has no #${id}`);
+	if (!e) throw new Error(`index.html has no #${id}`);
 	return e;
 }
 
@@ -70,7 +78,7 @@ class App {
 		this.madeBase = null;
 		/** @type {Error | null} */
 		this.error = null;
-		this.found = { key: /** @type {unknown} */ (null), text: '' };
+		this.found = {key: /** @type {unknown} */ (null), text: ''};
 		this.addressTimer = 0;
 		this.searchTimer = 0;
 		this.slowTimer = 0;
@@ -88,12 +96,15 @@ class App {
 
 	/** @param {Partial<PageState>} change @returns {PageState} */
 	merged(change) {
-		const more = { ...this.state.more, ...change.more };
-		for (const [k, v] of Object.entries(more))
-			if (!v)
-				delete more[k];
+		const more = {...this.state.more, ...change.more};
+		for (const [k, v] of Object.entries(more)) if (!v) delete more[k];
 		const view = change.view ?? this.state.view;
-		return { ...this.state, ...change, more, view: this.list.some(v => v.name === view) ? view : 'sandwich' };
+		return {
+			...this.state,
+			...change,
+			more,
+			view: this.list.some(v => v.name === view) ? view : 'sandwich',
+		};
 	}
 
 	/** @param {Partial<PageState>} change @param {'push' | 'replace'} [how] */
@@ -101,8 +112,7 @@ class App {
 		const before = encodeState(this.state);
 		this.state = this.merged(change);
 		const now = encodeState(this.state);
-		if (now === before)
-			return;
+		if (now === before) return;
 		if (how === 'push') {
 			this.writeAddress();
 			history.pushState(null, '', `#${now}`);
@@ -115,8 +125,7 @@ class App {
 
 	/** Puts a state that was 'replaced' into the address before another step is made of it. */
 	writeAddress() {
-		if (!this.addressTimer)
-			return;
+		if (!this.addressTimer) return;
 		clearTimeout(this.addressTimer);
 		this.addressTimer = 0;
 		history.replaceState(null, '', `#${encodeState(this.state)}`);
@@ -129,14 +138,16 @@ class App {
 
 	profile() {
 		const key = JSON.stringify(this.state.query);
-		if (this.made?.key === key)
-			return this.made.profile;
+		if (this.made?.key === key) return this.made.profile;
 		try {
-			this.made = { key, profile: makeProfile(this.model, this.state.query) };
+			this.made = {key, profile: makeProfile(this.model, this.state.query)};
 			this.error = null;
 		} catch (error) {
 			this.error = error instanceof Error ? error : new Error(String(error));
-			this.made = { key, profile: this.made?.profile ?? makeProfile(this.model, defaultQuery()) };
+			this.made = {
+				key,
+				profile: this.made?.profile ?? makeProfile(this.model, defaultQuery()),
+			};
 			this.say(this.error.message);
 		}
 		return this.made.profile;
@@ -147,30 +158,36 @@ class App {
 	}
 
 	baseProfile() {
-		const { threads, transforms, from, to, ...query } = this.state.query;
+		const {threads, transforms, from, to, ...query} = this.state.query;
 		const key = JSON.stringify(query);
-		if (!this.base)
-			return null;
+		if (!this.base) return null;
 		// Ranges, threads and functions are the new session's; names and switches hold for both.
-		const both = { ...defaultQuery(), ...query, transforms: transforms.filter(t => t.f === undefined) };
+		const both = {
+			...defaultQuery(),
+			...query,
+			transforms: transforms.filter(t => t.f === undefined),
+		};
 		if (this.madeBase?.key !== key + JSON.stringify(both.transforms))
 			try {
-				this.madeBase = { key: key + JSON.stringify(both.transforms), profile: makeProfile(this.base, both) };
+				this.madeBase = {
+					key: key + JSON.stringify(both.transforms),
+					profile: makeProfile(this.base, both),
+				};
 			} catch {
-				this.madeBase ??= { key: '', profile: makeProfile(this.base, defaultQuery()) };
+				this.madeBase ??= {key: '', profile: makeProfile(this.base, defaultQuery())};
 			}
 		return this.madeBase.profile;
 	}
 
 	/** @param {number} f @param {ViewName} [view] */
 	open(f, view = 'sandwich') {
-		this.go({ f, view });
+		this.go({f, view});
 	}
 
 	/** @param {import('./types.js').Transform} t */
 	transform(t) {
-		const { query } = this.state;
-		this.go({ query: { ...query, transforms: [...query.transforms, t] } });
+		const {query} = this.state;
+		this.go({query: {...query, transforms: [...query.transforms, t]}});
 	}
 
 	/** @param {string} text */
@@ -183,30 +200,27 @@ class App {
 		const done = () => this.say(`Copied: ${what}`);
 		const byHand = () => {
 			// Pages from disk may not use the clipboard API in all browsers.
-			const area = /** @type {HTMLTextAreaElement} */ (el('textarea', { class: 'hide-visually' }));
+			const area = /** @type {HTMLTextAreaElement} */ (
+				el('textarea', {class: 'hide-visually'})
+			);
 			area.value = text;
 			const from = document.activeElement;
 			document.body.append(area);
 			area.select();
 			const ok = document.execCommand('copy');
 			area.remove();
-			if (from instanceof HTMLElement)
-				from.focus();
-			if (ok)
-				done();
-			else
-				this.say('The browser does not let this page copy');
+			if (from instanceof HTMLElement) from.focus();
+			if (ok) done();
+			else this.say('The browser does not let this page copy');
 		};
-		if (navigator.clipboard)
-			navigator.clipboard.writeText(text).then(done, byHand);
-		else
-			byHand();
+		if (navigator.clipboard) navigator.clipboard.writeText(text).then(done, byHand);
+		else byHand();
 	}
 
 	/** @param {string} name @param {string} type @param {string} text */
 	save(name, type, text) {
-		const url = URL.createObjectURL(new Blob([text], { type }));
-		const link = /** @type {HTMLAnchorElement} */ (el('a', { href: url, download: name }));
+		const url = URL.createObjectURL(new Blob([text], {type}));
+		const link = /** @type {HTMLAnchorElement} */ (el('a', {href: url, download: name}));
 		link.click();
 		setTimeout(() => URL.revokeObjectURL(url), 10000);
 		this.say(`Saved: ${name}`);
@@ -214,8 +228,7 @@ class App {
 
 	/** @param {{x: number, y: number}} at @param {MenuItem[]} items */
 	menu(at, items) {
-		if (items.length)
-			openMenu(at, items);
+		if (items.length) openMenu(at, items);
 	}
 
 	/** @param {HTMLElement | null} anchor @param {string} text */
@@ -230,39 +243,118 @@ class App {
 	/** @param {number} f @returns {MenuItem[]} */
 	functionMenu(f) {
 		const name = functionName(this.model, f);
-		const add = (/** @type {string} */ label, /** @type {'focus' | 'drop' | 'merge' | 'recursion' | 'crate'} */ kind) =>
-			({ label, run: () => this.transform({ kind, f }) });
+		const add = (
+			/** @type {string} */ label,
+			/** @type {'focus' | 'drop' | 'merge' | 'recursion' | 'crate'} */ kind,
+		) => ({label, run: () => this.transform({kind, f})});
 		return [
-			{ label: 'Callers and callees', run: () => this.open(f) },
-			{ label: 'Source and assembly', run: () => this.open(f, 'source') },
-			{ label: 'Mark it in all views', run: () => this.go({ f, search: name.brief }) }, null,
-			add('Only below this function', 'focus'), add('Without samples that pass it', 'drop'),
-			add('Merge it into its callers', 'merge'), add('Its recursion as one frame', 'recursion'),
-			...(name.crate ? [add(`Crate ${name.crate} as one frame`, 'crate')] : []), null,
-			{ label: 'Copy name', run: () => this.copy(name.full || name.brief, 'the name') },
-			...(name.file ? [{ label: 'Copy place', run: () => this.copy(`${name.file}${name.line ? `:${name.line}` : ''}`, 'the place') }] : []),
-		].filter(item => !item || item.label !== 'Source and assembly' || this.list.some(v => v.name === 'source'));
+			{label: 'Callers and callees', run: () => this.open(f)},
+			{label: 'Source and assembly', run: () => this.open(f, 'source')},
+			{label: 'Mark it in all views', run: () => this.go({f, search: name.brief})},
+			null,
+			add('Only below this function', 'focus'),
+			add('Without samples that pass it', 'drop'),
+			add('Merge it into its callers', 'merge'),
+			add('Its recursion as one frame', 'recursion'),
+			...(name.crate ? [add(`Crate ${name.crate} as one frame`, 'crate')] : []),
+			null,
+			{label: 'Copy name', run: () => this.copy(name.full || name.brief, 'the name')},
+			...(name.file
+				? [
+						{
+							label: 'Copy place',
+							run: () =>
+								this.copy(
+									`${name.file}${name.line ? `:${name.line}` : ''}`,
+									'the place',
+								),
+						},
+					]
+				: []),
+		].filter(
+			item =>
+				!item ||
+				item.label !== 'Source and assembly' ||
+				this.list.some(v => v.name === 'source'),
+		);
 	}
 
 	// ---- the frame ----
 
 	makeFrame() {
-		const { meta } = this.model;
-		const [exit] = exitText(meta.exit), wall = meta.wall ?? meta.duration;
+		const {meta} = this.model;
+		const [exit] = exitText(meta.exit),
+			wall = meta.wall ?? meta.duration;
 		document.title = `${meta.program} – assay`;
-		fill(part('program'), el('h1', {}, meta.program), el('span', { class: 'run number' }, duration(wall),
-			meta.cpuTime === null ? '' : ` · ${duration(meta.cpuTime)} CPU`, el('span', { class: 'more' }, meta.exit === null ? '' : ` · exit ${exit}`)),
-		el('span', { class: 'brand', title: meta.file }, `assay ${meta.version}`));
-		this.search = /** @type {HTMLInputElement} */ (el('input', {
-			type: 'search', placeholder: 'Search names  /', 'aria-label': 'Search names in all views', spellcheck: 'false', autocomplete: 'off',
-		}));
-		this.foundText = el('span', { id: 'found', class: 'number', 'aria-live': 'polite' });
-		fill(part('tools'), this.foundText, this.search,
-			el('button', { class: 'quiet', onclick: () => this.copyView(), title: 'Copy the view as text (c)' }, 'Copy'),
-			this.saveButton = el('button', { class: 'quiet', hidden: true, onclick: () => this.saveView(), title: 'Save as SVG' }, 'SVG'),
-			el('button', { class: 'quiet icon', 'aria-label': 'Light or dark', title: 'Light or dark (t)', onclick: () => this.toggleTheme() }, '◐'),
-			el('button', { class: 'quiet icon', 'aria-label': 'Keys and words', title: 'Keys and words (?)', onclick: () => this.help() }, '?'));
-		this.links = this.list.map((v, i) => el('a', { href: '#', title: `${v.label} (${i + 1})`, dataset: { view: v.name } }, v.label));
+		fill(
+			part('program'),
+			el('h1', {}, meta.program),
+			el(
+				'span',
+				{class: 'run number'},
+				duration(wall),
+				meta.cpuTime === null ? '' : ` · ${duration(meta.cpuTime)} CPU`,
+				el('span', {class: 'more'}, meta.exit === null ? '' : ` · exit ${exit}`),
+			),
+			el('span', {class: 'brand', title: meta.file}, `assay ${meta.version}`),
+		);
+		this.search = /** @type {HTMLInputElement} */ (
+			el('input', {
+				type: 'search',
+				placeholder: 'Search names  /',
+				'aria-label': 'Search names in all views',
+				spellcheck: 'false',
+				autocomplete: 'off',
+			})
+		);
+		this.foundText = el('span', {id: 'found', class: 'number', 'aria-live': 'polite'});
+		fill(
+			part('tools'),
+			this.foundText,
+			this.search,
+			el(
+				'button',
+				{
+					class: 'quiet',
+					onclick: () => this.copyView(),
+					title: 'Copy the view as text (c)',
+				},
+				'Copy',
+			),
+			(this.saveButton = el(
+				'button',
+				{
+					class: 'quiet',
+					hidden: true,
+					onclick: () => this.saveView(),
+					title: 'Save as SVG',
+				},
+				'SVG',
+			)),
+			el(
+				'button',
+				{
+					class: 'quiet icon',
+					'aria-label': 'Light or dark',
+					title: 'Light or dark (t)',
+					onclick: () => this.toggleTheme(),
+				},
+				'◐',
+			),
+			el(
+				'button',
+				{
+					class: 'quiet icon',
+					'aria-label': 'Keys and words',
+					title: 'Keys and words (?)',
+					onclick: () => this.help(),
+				},
+				'?',
+			),
+		);
+		this.links = this.list.map((v, i) =>
+			el('a', {href: '#', title: `${v.label} (${i + 1})`, dataset: {view: v.name}}, v.label),
+		);
 		fill(part('views'), ...this.links);
 		fill(part('main'));
 	}
@@ -274,12 +366,14 @@ class App {
 		const search = /** @type {HTMLInputElement} */ (this.search);
 		search.addEventListener('input', () => {
 			clearTimeout(this.searchTimer);
-			this.searchTimer = window.setTimeout(() => this.go({ search: search.value }, 'replace'), SEARCH_DELAY);
+			this.searchTimer = window.setTimeout(
+				() => this.go({search: search.value}, 'replace'),
+				SEARCH_DELAY,
+			);
 		});
 		search.addEventListener('keydown', event => this.searchKey(event));
 		document.addEventListener('keydown', event => {
-			if (this.key(event))
-				event.preventDefault();
+			if (this.key(event)) event.preventDefault();
 		});
 		part('skip').addEventListener('click', event => {
 			event.preventDefault();
@@ -298,10 +392,8 @@ class App {
 	/** Shows what the address says. */
 	arrive() {
 		const state = decodeState(location.hash.slice(1), this.model);
-		if (!this.list.some(v => v.name === state.view))
-			state.view = 'overview';
-		if (this.shown && encodeState(state) === encodeState(this.state))
-			return;
+		if (!this.list.some(v => v.name === state.view)) state.view = 'overview';
+		if (this.shown && encodeState(state) === encodeState(this.state)) return;
 		clearTimeout(this.addressTimer);
 		this.addressTimer = 0;
 		closeLayer();
@@ -315,7 +407,7 @@ class App {
 	}
 
 	render() {
-		const { view: name } = this.state;
+		const {view: name} = this.state;
 		let view = this.views.get(name);
 		if (!view) {
 			const made = this.list.find(v => v.name === name) ?? this.list[0];
@@ -325,37 +417,41 @@ class App {
 		if (this.shown !== view) {
 			showTip(null, '');
 			this.shown?.hide?.();
-			fill(part('main'), view.controls ? el('div', { class: 'bar' }, view.controls) : null, view.element);
+			fill(
+				part('main'),
+				view.controls ? el('div', {class: 'bar'}, view.controls) : null,
+				view.element,
+			);
 			this.shown = view;
 		}
 		for (const [i, link] of (this.links ?? []).entries()) {
-			link.setAttribute('href', this.href({ view: this.list[i].name }));
-			if (link.dataset.view === name)
-				link.setAttribute('aria-current', 'page');
-			else
-				link.removeAttribute('aria-current');
+			link.setAttribute('href', this.href({view: this.list[i].name}));
+			if (link.dataset.view === name) link.setAttribute('aria-current', 'page');
+			else link.removeAttribute('aria-current');
 		}
 		part('filters').hidden = name === 'overview';
 		part('filters').classList.toggle('no-strip', name === 'time');
-		if (this.saveButton)
-			this.saveButton.hidden = !view.svg;
+		if (this.saveButton) this.saveButton.hidden = !view.svg;
 		if (this.search && document.activeElement !== this.search)
 			this.search.value = this.state.search;
 		clearTimeout(this.slowTimer);
-		const { search, by, query, more } = this.state, key = JSON.stringify([name, search, by, query, more]);
+		const {search, by, query, more} = this.state,
+			key = JSON.stringify([name, search, by, query, more]);
 		if (this.model.samples.n < SLOW_SAMPLES || name === 'overview' || key === this.slowKey) {
 			this.finish(view);
 			return;
 		}
 		this.slowKey = key;
 		part('main').setAttribute('aria-busy', 'true');
-		this.slowTimer = window.setTimeout(() => this.finish(/** @type {View} */ (view)), SLOW_DELAY);
+		this.slowTimer = window.setTimeout(
+			() => this.finish(/** @type {View} */ (view)),
+			SLOW_DELAY,
+		);
 	}
 
 	/** The part of render() that computes. @param {View} view */
 	finish(view) {
-		if (this.state.view !== 'overview')
-			this.filters.show();
+		if (this.state.view !== 'overview') this.filters.show();
 		view.show();
 		this.showFound();
 		part('main').removeAttribute('aria-busy');
@@ -363,17 +459,17 @@ class App {
 
 	/** What the searched names take, beside the search. */
 	showFound() {
-		const { search, view } = this.state;
-		if (!this.foundText)
-			return;
+		const {search, view} = this.state;
+		if (!this.foundText) return;
 		if (!search || view === 'overview') {
 			fill(this.foundText);
 			return;
 		}
-		const profile = this.profile(), key = `${search} ${this.made?.key}`;
+		const profile = this.profile(),
+			key = `${search} ${this.made?.key}`;
 		if (this.found.key !== key) {
 			const share = searchShare(profile, searchNames(profile, search));
-			this.found = { key, text: share.samples ? `matched ${shareText(share)}` : 'no match' };
+			this.found = {key, text: share.samples ? `matched ${shareText(share)}` : 'no match'};
 		}
 		fill(this.foundText, this.found.text);
 	}
@@ -383,30 +479,42 @@ class App {
 		const search = /** @type {HTMLInputElement} */ (this.search);
 		if (event.key === 'Escape') {
 			search.value = '';
-			this.go({ search: '' }, 'replace');
+			this.go({search: ''}, 'replace');
 			search.blur();
 		} else if (event.key === 'Enter') {
 			clearTimeout(this.searchTimer);
-			this.go({ search: search.value, ...(this.state.view === 'overview' ? { view: 'table' } : {}) });
-			this.current()?.key?.(new KeyboardEvent('keydown', { key: event.shiftKey ? 'N' : 'n' }));
+			this.go({
+				search: search.value,
+				...(this.state.view === 'overview' ? {view: 'table'} : {}),
+			});
+			this.current()?.key?.(new KeyboardEvent('keydown', {key: event.shiftKey ? 'N' : 'n'}));
 		} else if (event.key === 'ArrowDown') {
-			/** @type {HTMLElement | null} */ (part('main').querySelector('.grid, canvas[tabindex]'))?.focus();
-		} else
-			return;
+			/** @type {HTMLElement | null} */ (
+				part('main').querySelector('.grid, canvas[tabindex]')
+			)?.focus();
+		} else return;
 		event.preventDefault();
 	}
 
 	/** @param {KeyboardEvent} event @returns {boolean} */
 	key(event) {
 		const target = event.target;
-		if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || document.querySelector('dialog[open]'))
+		if (
+			event.defaultPrevented ||
+			event.ctrlKey ||
+			event.metaKey ||
+			event.altKey ||
+			document.querySelector('dialog[open]')
+		)
 			return false;
-		if (target instanceof HTMLElement && target.closest('input, select, textarea, .menu, .panel'))
+		if (
+			target instanceof HTMLElement &&
+			target.closest('input, select, textarea, .menu, .panel')
+		)
 			return false;
-		if (this.current()?.key?.(event))
-			return true;
+		if (this.current()?.key?.(event)) return true;
 		if (/^[1-9]$/.test(event.key) && this.list[Number(event.key) - 1]) {
-			this.go({ view: this.list[Number(event.key) - 1].name });
+			this.go({view: this.list[Number(event.key) - 1].name});
 			return true;
 		}
 		return this.frameKey(event.key);
@@ -415,52 +523,53 @@ class App {
 	/** @param {string} key @returns {boolean} */
 	frameKey(key) {
 		switch (key) {
-		case '/':
-			this.search?.focus();
-			this.search?.select();
-			return true;
-		case '?':
-			this.help();
-			return true;
-		case 'c':
-			this.copyView();
-			return true;
-		case 't':
-			this.toggleTheme();
-			return true;
-		case 'u':
-			this.undo();
-			return true;
-		case 'Escape':
-			if (!this.state.search)
-				return false;
-			this.go({ search: '' });
-			return true;
+			case '/':
+				this.search?.focus();
+				this.search?.select();
+				return true;
+			case '?':
+				this.help();
+				return true;
+			case 'c':
+				this.copyView();
+				return true;
+			case 't':
+				this.toggleTheme();
+				return true;
+			case 'u':
+				this.undo();
+				return true;
+			case 'Escape':
+				if (!this.state.search) return false;
+				this.go({search: ''});
+				return true;
 		}
 		return false;
 	}
 
 	/** Takes the last transform away, else the last of the other filters. */
 	undo() {
-		const { query } = this.state;
+		const {query} = this.state;
 		if (query.transforms.length)
-			this.go({ query: { ...query, transforms: query.transforms.slice(0, -1) } });
+			this.go({query: {...query, transforms: query.transforms.slice(0, -1)}});
 		else if (query.hide || query.ignore || query.focus)
-			this.go({ query: { ...query, hide: '', ignore: query.hide ? query.ignore : '', focus: query.hide || query.ignore ? query.focus : '' } });
-		else if (query.threads)
-			this.go({ query: { ...query, threads: null } });
-		else if (query.to)
-			this.go({ query: { ...query, from: 0, to: 0 } });
-		else
-			this.say('No filter is in force');
+			this.go({
+				query: {
+					...query,
+					hide: '',
+					ignore: query.hide ? query.ignore : '',
+					focus: query.hide || query.ignore ? query.focus : '',
+				},
+			});
+		else if (query.threads) this.go({query: {...query, threads: null}});
+		else if (query.to) this.go({query: {...query, from: 0, to: 0}});
+		else this.say('No filter is in force');
 	}
 
 	copyView() {
 		const text = this.current()?.text?.();
-		if (text)
-			this.copy(text, 'this view as text');
-		else
-			this.say('There is nothing to copy here');
+		if (text) this.copy(text, 'this view as text');
+		else this.say('There is nothing to copy here');
 	}
 
 	saveView() {
@@ -470,11 +579,31 @@ class App {
 	}
 
 	help() {
-		const list = (/** @type {[string, string][]} */ keys) => el('div', { class: 'keys' }, ...keys.flatMap(([key, what]) =>
-			[el('span', {}, ...key.split(' ').flatMap((k, i) => [i ? ' ' : '', k === '…' ? k : el('kbd', {}, k)])), el('span', {}, what)]));
-		const view = this.current(), label = this.list.find(v => v.name === this.state.view)?.label ?? '';
-		openDialog('Keys and words', ...(view?.keys?.length ? [el('h3', {}, label), list(view.keys)] : []),
-			el('h3', {}, 'Everywhere'), list(FRAME_KEYS), el('h3', {}, 'Words'), glossaryList());
+		const list = (/** @type {[string, string][]} */ keys) =>
+			el(
+				'div',
+				{class: 'keys'},
+				...keys.flatMap(([key, what]) => [
+					el(
+						'span',
+						{},
+						...key
+							.split(' ')
+							.flatMap((k, i) => [i ? ' ' : '', k === '…' ? k : el('kbd', {}, k)]),
+					),
+					el('span', {}, what),
+				]),
+			);
+		const view = this.current(),
+			label = this.list.find(v => v.name === this.state.view)?.label ?? '';
+		openDialog(
+			'Keys and words',
+			...(view?.keys?.length ? [el('h3', {}, label), list(view.keys)] : []),
+			el('h3', {}, 'Everywhere'),
+			list(FRAME_KEYS),
+			el('h3', {}, 'Words'),
+			glossaryList(),
+		);
 	}
 
 	/** The reader's choice, else the system's. */
@@ -486,7 +615,8 @@ class App {
 			// Storage may be closed to pages from disk.
 		}
 		const system = matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light';
-		document.documentElement.dataset.theme = chosen === 'dark' || chosen === 'light' ? chosen : system;
+		document.documentElement.dataset.theme =
+			chosen === 'dark' || chosen === 'light' ? chosen : system;
 		if (this.shown) {
 			this.filters.draw();
 			this.shown.show();
@@ -509,26 +639,34 @@ class App {
 /** What the reader sees when the data cannot be read. @param {unknown} error */
 function fail(error) {
 	const text = error instanceof Error ? error.message : String(error);
-	fill(part('main'), el('div', { class: 'empty', role: 'alert' }, el('p', { class: 'bad' }, `This report cannot be shown: ${text}`),
-		el('p', {}, 'The session file has the same figures: assay report')));
+	fill(
+		part('main'),
+		el(
+			'div',
+			{class: 'empty', role: 'alert'},
+			el('p', {class: 'bad'}, `This report cannot be shown: ${text}`),
+			el('p', {}, 'The session file has the same figures: assay report'),
+		),
+	);
 }
 
 /** @param {string} id @returns {Promise<Model | null>} */
 async function readModel(id) {
-	const element = document.getElementById(id), text = element?.textContent;
-	if (!element || !text)
-		return null;
+	const element = document.getElementById(id),
+		text = element?.textContent;
+	if (!element || !text) return null;
 	const model = await decodeModel(text);
 	element.remove();
 	return model;
 }
 
 async function start() {
-	document.documentElement.dataset.theme = matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light';
+	document.documentElement.dataset.theme = matchMedia('(prefers-color-scheme: dark)').matches
+		? 'dark'
+		: 'light';
 	try {
 		const model = await readModel('profile');
-		if (!model)
-			throw new Error('it holds no profile');
+		if (!model) throw new Error('it holds no profile');
 		const app = new App(model, await readModel('profile-base'));
 		app.applyTheme();
 		document.documentElement.dataset.ready = 'yes';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // What stands in the cells of all views: shares with their intervals, names with what was searched
 // for, places.
-import { el, fill } from './page.js';
-import { CATEGORIES } from './model.js';
+import {el, fill} from './page.js';
+import {CATEGORIES} from './model.js';
 
 /** @typedef {import('./types.js').Share} Share */
 /** @typedef {{brief: string, full: string, crate: string, module: string, file: string, line: number,
@@ -16,20 +16,16 @@ import { CATEGORIES } from './model.js';
  * @returns {[string, string]}
  */
 export function shareParts(s) {
-	const half = (s.high - s.low) / 2, value = (s.value * 100).toFixed(1);
-	if (s.value > 0 && s.value < 0.0005 && !(half >= 0))
-		return ['', '<0.1'];
-	if (!(half >= 0.00005) || (half < 0.0005 && s.value > 0.9995))
-		return [value, ''];
+	const half = (s.high - s.low) / 2,
+		value = (s.value * 100).toFixed(1);
+	if (s.value > 0 && s.value < 0.0005 && !(half >= 0)) return ['', '<0.1'];
+	if (!(half >= 0.00005) || (half < 0.0005 && s.value > 0.9995)) return [value, ''];
 	const high = (Math.ceil(s.high * 1000 - 1e-9) / 10).toFixed(1);
-	if (s.value < 0.0005 && half >= s.value)
-		return ['', `≤${high}`];
-	if (half >= s.value)
-		return [value, `≤${high}`];
+	if (s.value < 0.0005 && half >= s.value) return ['', `≤${high}`];
+	if (half >= s.value) return [value, `≤${high}`];
 	if (half >= 0.05 && s.value + half > 1)
 		return [value, `≥${(Math.floor(s.low * 1000 + 1e-9) / 10).toFixed(1)}`];
-	if (s.value + half > 1)
-		return [value, `±${((s.value - s.low) * 100).toFixed(1)}`];
+	if (s.value + half > 1) return [value, `±${((s.value - s.low) * 100).toFixed(1)}`];
 	return [value, `±${(half * 100).toFixed(half < 0.0005 ? 2 : 1)}`];
 }
 
@@ -51,8 +47,7 @@ export function shareText(s) {
  */
 export function fillShare(cell, s) {
 	const [v, i] = s ? shareParts(s) : ['', ''];
-	if (cell.children.length !== 2)
-		fill(cell, el('span', { class: 'v' }), el('span', { class: 'i' }));
+	if (cell.children.length !== 2) fill(cell, el('span', {class: 'v'}), el('span', {class: 'i'}));
 	cell.children[0].textContent = v;
 	cell.children[1].textContent = i;
 }
@@ -66,11 +61,11 @@ export function fillShare(cell, s) {
 export function fillMeter(cell, s, most) {
 	let meter = /** @type {HTMLElement | null} */ (cell.querySelector('.meter'));
 	if (!meter) {
-		meter = el('div', { class: 'meter', 'aria-hidden': 'true' }, el('i'), el('b'));
+		meter = el('div', {class: 'meter', 'aria-hidden': 'true'}, el('i'), el('b'));
 		fill(cell, meter);
 	}
 	const [bar, whisker] = /** @type {HTMLElement[]} */ ([...meter.children]);
-	const at = (/** @type {number} */ x) => Math.max(0, Math.min(100, x / (most || 1) * 100));
+	const at = (/** @type {number} */ x) => Math.max(0, Math.min(100, (x / (most || 1)) * 100));
 	bar.style.width = `${at(s.value)}%`;
 	whisker.style.left = `${at(s.low)}%`;
 	whisker.style.width = `${Math.max(0, at(s.high) - at(s.low))}%`;
@@ -93,8 +88,7 @@ export function fillMarked(cell, text, search) {
 	const parts = [];
 	let at = 0;
 	for (const m of text.matchAll(re)) {
-		if (!m[0])
-			continue;
+		if (!m[0]) continue;
 		parts.push(text.slice(at, m.index), el('mark', {}, m[0]));
 		at = m.index + m[0].length;
 	}
@@ -133,22 +127,41 @@ export function moduleText(module) {
 // Categories of code in the six colours that a strip of 30 pixels can tell apart.
 /** @type {{id: string, label: string, of: string[]}[]} */
 export const GROUPS = [
-	{ id: 'own', label: 'the program', of: ['user'] },
-	{ id: 'crate', label: 'libraries', of: ['library', 'allocator'] },
-	{ id: 'std', label: 'std', of: ['std'] },
-	{ id: 'runtime', label: 'runtime, panics', of: ['runtime', 'panic'] },
-	{ id: 'kernel', label: 'kernel', of: ['kernel'] },
-	{ id: 'other', label: 'unknown', of: ['jit', 'marker', 'unknown'] },
+	{id: 'own', label: 'the program', of: ['user']},
+	{id: 'crate', label: 'libraries', of: ['library', 'allocator']},
+	{id: 'std', label: 'std', of: ['std']},
+	{id: 'runtime', label: 'runtime, panics', of: ['runtime', 'panic']},
+	{id: 'kernel', label: 'kernel', of: ['kernel']},
+	{id: 'other', label: 'unknown', of: ['jit', 'marker', 'unknown']},
 ];
 
 /** Per category the index of its group. */
-export const GROUP_OF = CATEGORIES.map(c => Math.max(0, GROUPS.findIndex(g => g.of.includes(c))));
+export const GROUP_OF = CATEGORIES.map(c =>
+	Math.max(
+		0,
+		GROUPS.findIndex(g => g.of.includes(c)),
+	),
+);
 
 /**
  * The names of the groups that are there, with their colours.
  * @param {boolean[]} used
  */
 export function groupLegend(used) {
-	return el('div', { class: 'legend' }, ...GROUPS.flatMap((g, i) => used[i]
-		? [el('span', {}, el('span', { class: 'dot', style: { background: `var(--cat-${g.id})` } }), g.label)] : []));
+	return el(
+		'div',
+		{class: 'legend'},
+		...GROUPS.flatMap((g, i) =>
+			used[i]
+				? [
+						el(
+							'span',
+							{},
+							el('span', {class: 'dot', style: {background: `var(--cat-${g.id})`}}),
+							g.label,
+						),
+					]
+				: [],
+		),
+	);
 }

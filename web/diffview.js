@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Two sessions: what takes a larger or a smaller share now, with the interval of the change.
 // Colour and a word stand only where the data decide; the rest is said to be open.
-import { el, fill } from './page.js';
-import { Grid } from './grid.js';
-import { segments, TABLE_BY } from './tableview.js';
-import { makeDiff } from './diff.js';
-import { alignedText } from './text.js';
-import { count } from './format.js';
-import { fillShare, fillMarked, searchPattern, shareText, whereText } from './cells.js';
+import {el, fill} from './page.js';
+import {Grid} from './grid.js';
+import {segments, TABLE_BY} from './tableview.js';
+import {makeDiff} from './diff.js';
+import {alignedText} from './text.js';
+import {count} from './format.js';
+import {fillShare, fillMarked, searchPattern, shareText, whereText} from './cells.js';
 
 /** @typedef {import('./page.js').Page} Page */
 /** @typedef {import('./diff.js').DiffRow} DiffRow */
@@ -17,14 +17,14 @@ import { fillShare, fillMarked, searchPattern, shareText, whereText } from './ce
 
 /** @param {Change} c */
 export function changeText(c) {
-	const half = (c.high - c.low) / 2 * 100, value = c.delta * 100;
+	const half = ((c.high - c.low) / 2) * 100,
+		value = c.delta * 100;
 	return `${value < 0 ? '−' : '+'}${Math.abs(value).toFixed(1)}${half >= 0.005 ? ` ±${half.toFixed(1)}` : ''}`;
 }
 
 /** @param {Change} c @returns {[string, string]} word and class */
 export function changeVerdict(c) {
-	if (!c.resolved)
-		return ['not resolved', 'faint'];
+	if (!c.resolved) return ['not resolved', 'faint'];
 	return c.delta > 0 ? ['more', 'bad'] : ['less', 'good'];
 }
 
@@ -39,18 +39,43 @@ export class DiffView {
 		this.key0 = '';
 		/** @type {[object | null, object | null]} */
 		this.of = [null, null];
-		this.by = segments('Rows', TABLE_BY.filter(b => b.by !== 'thread' && b.by !== 'process' && b.by !== 'line')
-			.map(b => ({ value: b.by, label: b.label })), by => page.go({ by: /** @type {By} */ (by) }));
-		this.which = segments('Shares', [{ value: '', label: 'Self' }, { value: 'total', label: 'Total' }],
-			value => page.go({ more: { 'diff.which': value } }));
-		this.note = el('span', { class: 'note' });
+		this.by = segments(
+			'Rows',
+			TABLE_BY.filter(b => b.by !== 'thread' && b.by !== 'process' && b.by !== 'line').map(
+				b => ({value: b.by, label: b.label}),
+			),
+			by => page.go({by: /** @type {By} */ (by)}),
+		);
+		this.which = segments(
+			'Shares',
+			[
+				{value: '', label: 'Self'},
+				{value: 'total', label: 'Total'},
+			],
+			value => page.go({more: {'diff.which': value}}),
+		);
+		this.note = el('span', {class: 'note'});
 		this.grid = new Grid({
-			label: 'Changes', columns: this.columns(), sort: c => this.sort(c),
+			label: 'Changes',
+			columns: this.columns(),
+			sort: c => this.sort(c),
 			open: i => this.functionOf(i) >= 0 && page.open(this.functionOf(i)),
-			menu: (i, at) => page.menu(at, this.functionOf(i) >= 0 ? page.functionMenu(this.functionOf(i)) : []),
+			menu: (i, at) =>
+				page.menu(at, this.functionOf(i) >= 0 ? page.functionMenu(this.functionOf(i)) : []),
 		});
-		this.element = el('div', { class: 'view' }, el('div', { class: 'bar' }, this.by.element, this.which.element,
-			el('span', { class: 'fill' }), this.note), this.grid.element);
+		this.element = el(
+			'div',
+			{class: 'view'},
+			el(
+				'div',
+				{class: 'bar'},
+				this.by.element,
+				this.which.element,
+				el('span', {class: 'fill'}),
+				this.note,
+			),
+			this.grid.element,
+		);
 	}
 
 	/** @returns {'self' | 'total'} */
@@ -60,54 +85,105 @@ export class DiffView {
 
 	/** @returns {import('./grid.js').Column[]} */
 	columns() {
-		const name = (/** @type {number} */ i) => /** @type {Diff} */ (this.diff).name(this.rows[i].key);
+		const name = (/** @type {number} */ i) =>
+			/** @type {Diff} */ (this.diff).name(this.rows[i].key);
 		return [
 			{
-				id: 'change', title: 'Change', width: '120px', class: 'share', right: true, sortable: true,
+				id: 'change',
+				title: 'Change',
+				width: '120px',
+				class: 'share',
+				right: true,
+				sortable: true,
 				cell: (i, cell) => {
 					const [value, half] = changeText(this.rows[i][this.shares()]).split(' ');
 					const [, ink] = changeVerdict(this.rows[i][this.shares()]);
-					fill(cell, el('span', { class: `v ${ink}` }, value), el('span', { class: 'i' }, half ?? ''));
+					fill(
+						cell,
+						el('span', {class: `v ${ink}`}, value),
+						el('span', {class: 'i'}, half ?? ''),
+					);
 				},
 			},
 			{
-				id: 'verdict', title: 'Verdict', width: '96px', word: 'not separable',
+				id: 'verdict',
+				title: 'Verdict',
+				width: '96px',
+				word: 'not separable',
 				cell: (i, cell) => {
 					const [word, ink] = changeVerdict(this.rows[i][this.shares()]);
 					cell.textContent = word;
 					cell.className = `cell ${ink}`;
 				},
 			},
-			{ id: 'before', title: 'Before %', width: '116px', class: 'share', right: true, sortable: true, word: 'interval',
-				cell: (i, cell) => fillShare(cell, this.rows[i].a[this.shares()]) },
-			{ id: 'now', title: 'Now %', width: '116px', class: 'share', right: true, sortable: true, word: 'interval',
-				cell: (i, cell) => fillShare(cell, this.rows[i].b[this.shares()]) },
-			{ id: 'name', title: 'Name', width: 'minmax(0, 3fr)', class: 'name', sortable: true,
+			{
+				id: 'before',
+				title: 'Before %',
+				width: '116px',
+				class: 'share',
+				right: true,
+				sortable: true,
+				word: 'interval',
+				cell: (i, cell) => fillShare(cell, this.rows[i].a[this.shares()]),
+			},
+			{
+				id: 'now',
+				title: 'Now %',
+				width: '116px',
+				class: 'share',
+				right: true,
+				sortable: true,
+				word: 'interval',
+				cell: (i, cell) => fillShare(cell, this.rows[i].b[this.shares()]),
+			},
+			{
+				id: 'name',
+				title: 'Name',
+				width: 'minmax(0, 3fr)',
+				class: 'name',
+				sortable: true,
 				cell: (i, cell) => {
 					fillMarked(cell, name(i).brief, this.page.state.search);
 					cell.title = name(i).full;
-				} },
-			{ id: 'where', title: 'Where', width: 'minmax(80px, 1fr)', class: 'where',
+				},
+			},
+			{
+				id: 'where',
+				title: 'Where',
+				width: 'minmax(80px, 1fr)',
+				class: 'where',
 				cell: (i, cell) => {
 					cell.textContent = whereText(name(i));
-				} },
+				},
+			},
 		];
 	}
 
 	/** @param {string} column */
 	sort(column) {
 		const now = this.page.state.more['diff.sort'] || 'change';
-		this.page.go({ more: { 'diff.sort': now === column ? `${column}-` : column === 'change' ? '' : column } });
+		this.page.go({
+			more: {'diff.sort': now === column ? `${column}-` : column === 'change' ? '' : column},
+		});
 	}
 
 	show() {
-		const { page } = this, { state } = page, now = page.profile(), base = page.baseProfile();
+		const {page} = this,
+			{state} = page,
+			now = page.profile(),
+			base = page.baseProfile();
 		if (!base) {
-			fill(this.note, 'There is no second session in this report: assay view --base OLD.assay NEW.assay');
+			fill(
+				this.note,
+				'There is no second session in this report: assay view --base OLD.assay NEW.assay',
+			);
 			return;
 		}
-		const by = ['function', 'file', 'crate', 'module'].includes(state.by) ? state.by : 'function';
-		const sort = state.more['diff.sort'] || 'change', key = `${by} ${this.shares()} ${sort} ${state.search}`;
+		const by = ['function', 'file', 'crate', 'module'].includes(state.by)
+			? state.by
+			: 'function';
+		const sort = state.more['diff.sort'] || 'change',
+			key = `${by} ${this.shares()} ${sort} ${state.search}`;
 		if (this.of[0] === base && this.of[1] === now && this.key0 === key) {
 			this.grid.draw();
 			return;
@@ -125,36 +201,72 @@ export class DiffView {
 
 	/** @param {string} sort */
 	arrange(sort) {
-		const diff = /** @type {Diff} */ (this.diff), which = this.shares();
+		const diff = /** @type {Diff} */ (this.diff),
+			which = this.shares();
 		const re = this.page.state.search ? searchPattern(this.page.state.search) : null;
 		this.rows = diff.rows.filter(r => {
 			const n = diff.name(r.key);
 			return !re || [n.brief, n.full, n.crate, n.module].some(t => t && t.search(re) >= 0);
 		});
-		const column = sort.replace(/-$/, ''), down = sort.endsWith('-') ? -1 : 1;
-		const value = (/** @type {DiffRow} */ r) => column === 'before' ? r.a[which].value : column === 'now' ? r.b[which].value
-			: Math.abs(r[which].delta) + (r[which].resolved ? 1 : 0);
-		this.rows.sort((a, b) => down * (column === 'name' ? diff.name(a.key).brief.localeCompare(diff.name(b.key).brief)
-			: value(b) - value(a)));
+		const column = sort.replace(/-$/, ''),
+			down = sort.endsWith('-') ? -1 : 1;
+		const value = (/** @type {DiffRow} */ r) =>
+			column === 'before'
+				? r.a[which].value
+				: column === 'now'
+					? r.b[which].value
+					: Math.abs(r[which].delta) + (r[which].resolved ? 1 : 0);
+		this.rows.sort(
+			(a, b) =>
+				down *
+				(column === 'name'
+					? diff.name(a.key).brief.localeCompare(diff.name(b.key).brief)
+					: value(b) - value(a)),
+		);
 		const sure = this.rows.filter(r => r[which].resolved).length;
-		fill(this.note, `${count(sure)} of ${count(this.rows.length)} changes are resolved · before: ${this.page.base?.meta.file ?? ''}`);
+		fill(
+			this.note,
+			`${count(sure)} of ${count(this.rows.length)} changes are resolved · before: ${this.page.base?.meta.file ?? ''}`,
+		);
 	}
 
 	/** @param {number} i */
 	functionOf(i) {
-		const row = this.rows[i], name = row && this.diff?.name(row.key);
-		return name && name.kind === 'function' && row.keyB >= 0 ? this.page.profile().name(row.keyB).index : -1;
+		const row = this.rows[i],
+			name = row && this.diff?.name(row.key);
+		return name && name.kind === 'function' && row.keyB >= 0
+			? this.page.profile().name(row.keyB).index
+			: -1;
 	}
 
 	text() {
-		const { diff } = this, which = this.shares();
-		if (!diff)
-			return '';
-		return alignedText([{ title: 'change', right: true }, { title: 'verdict' }, { title: 'before', right: true },
-			{ title: 'now', right: true }, { title: 'name' }], this.rows.slice(0, 1000).map(r => [changeText(r[which]),
-			changeVerdict(r[which])[0], shareText(r.a[which]), shareText(r.b[which]), diff.name(r.key).brief]));
+		const {diff} = this,
+			which = this.shares();
+		if (!diff) return '';
+		return alignedText(
+			[
+				{title: 'change', right: true},
+				{title: 'verdict'},
+				{title: 'before', right: true},
+				{title: 'now', right: true},
+				{title: 'name'},
+			],
+			this.rows
+				.slice(0, 1000)
+				.map(r => [
+					changeText(r[which]),
+					changeVerdict(r[which])[0],
+					shareText(r.a[which]),
+					shareText(r.b[which]),
+					diff.name(r.key).brief,
+				]),
+		);
 	}
 
 	/** @type {[string, string][]} */
-	keys = [['↑ ↓', 'move'], ['Enter', 'callers and callees'], ['m', 'menu of the row']];
+	keys = [
+		['↑ ↓', 'move'],
+		['Enter', 'callers and callees'],
+		['m', 'menu of the row'],
+	];
 }

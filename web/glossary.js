@@ -1,34 +1,45 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The words of assay where they are used: one sentence each, shown on hover and on focus. The
 // sentences are those of docs/glossary.md; tests/web/page.test.js compares them.
-import { el } from './page.js';
-import { showTip } from './layer.js';
+import {el} from './page.js';
+import {showTip} from './layer.js';
 
 /** @type {{[word: string]: string}} */
 export const GLOSSARY = {
-	'bound': 'The upper end of an interval that is wider than its share: the share is not larger than this.',
-	'complete stack': 'A stack that was followed from the innermost function to the first function of its thread.',
-	'crate': 'The Rust package a function\'s source belongs to; for other languages the module stands in.',
-	'CPU time': 'Time in which the program\'s threads ran on a processor, added up over them; waiting is not in it.',
-	'effective rate': 'Samples really taken per second of CPU time; below the asked rate when the kernel throttled.',
-	'engine': 'The way stacks are taken: kernel (unwound in the kernel, any size) or ring (unwound from a copy of the stack).',
-	'event': 'What triggers a sample: cycles of a hardware counter, or cpu-clock, a timer, where there is none.',
-	'frame': 'One function in a stack; an inlined function is a frame of its own.',
-	'inlined function': 'A function whose code the compiler put into its caller; assay takes it from the debug information.',
-	'interval': 'The range in which the true share lies with 95 % confidence, computed from blocks of time in each thread so that a program\'s phases widen it.',
-	'lost': 'Samples that were due but are not in the session, because the kernel or assay could not keep up.',
-	'module': 'A file with code that the program ran: the executable, a library, the kernel, the vDSO.',
-	'not separable': 'Rows whose order these data do not decide: their difference is smaller than its own error.',
-	'recorder': 'The part of assay that runs beside the program; its CPU time is measured and shown.',
-	'repaired stack': 'A stack whose outer part was read a moment after the sample and checked to belong to it.',
-	'sample': 'One look at one thread: which stack it has, after a stretch of CPU time.',
-	'self': 'Time in the function itself, without what it called.',
-	'session': 'The file a recording writes (*.assay); it holds samples, names and all that reports need.',
-	'stack': 'The functions a thread was in, each called by the next outer one.',
-	'total': 'Time in the function or in anything it called; a function that calls itself counts once.',
-	'truncated stack': 'A stack whose outer part is missing, with the reason; its innermost functions are right.',
-	'trust block': 'The lines below a report that say how far its figures can be believed, and what mends them.',
-	'weight': 'The CPU time a sample stands for.',
+	bound: 'The upper end of an interval that is wider than its share: the share is not larger than this.',
+	'complete stack':
+		'A stack that was followed from the innermost function to the first function of its thread.',
+	crate: "The Rust package a function's source belongs to; for other languages the module stands in.",
+	'CPU time':
+		"Time in which the program's threads ran on a processor, added up over them; waiting is not in it.",
+	'effective rate':
+		'Samples really taken per second of CPU time; below the asked rate when the kernel throttled.',
+	engine: 'The way stacks are taken: kernel (unwound in the kernel, any size) or ring (unwound from a copy of the stack).',
+	event: 'What triggers a sample: cycles of a hardware counter, or cpu-clock, a timer, where there is none.',
+	frame: 'One function in a stack; an inlined function is a frame of its own.',
+	'inlined function':
+		'A function whose code the compiler put into its caller; assay takes it from the debug information.',
+	interval:
+		"The range in which the true share lies with 95 % confidence, computed from blocks of time in each thread so that a program's phases widen it.",
+	lost: 'Samples that were due but are not in the session, because the kernel or assay could not keep up.',
+	module: 'A file with code that the program ran: the executable, a library, the kernel, the vDSO.',
+	'not separable':
+		'Rows whose order these data do not decide: their difference is smaller than its own error.',
+	recorder: 'The part of assay that runs beside the program; its CPU time is measured and shown.',
+	'repaired stack':
+		'A stack whose outer part was read a moment after the sample and checked to belong to it.',
+	sample: 'One look at one thread: which stack it has, after a stretch of CPU time.',
+	self: 'Time in the function itself, without what it called.',
+	session:
+		'The file a recording writes (*.assay); it holds samples, names and all that reports need.',
+	skid: 'How far behind the instruction that took the time a sample stands; single instructions are told apart less surely than lines.',
+	stack: 'The functions a thread was in, each called by the next outer one.',
+	total: 'Time in the function or in anything it called; a function that calls itself counts once.',
+	'truncated stack':
+		'A stack whose outer part is missing, with the reason; its innermost functions are right.',
+	'trust block':
+		'The lines below a report that say how far its figures can be believed, and what mends them.',
+	weight: 'The CPU time a sample stands for.',
 };
 
 /**
@@ -40,8 +51,7 @@ export const GLOSSARY = {
  */
 export function explain(element, word) {
 	const text = GLOSSARY[word];
-	if (!text)
-		throw new Error(`no such word in the glossary: ${word}`);
+	if (!text) throw new Error(`no such word in the glossary: ${word}`);
 	const on = () => showTip(element, `${word}: ${text}`);
 	const off = () => showTip(null, '');
 	element.addEventListener('pointerenter', on);
@@ -58,7 +68,7 @@ export function explain(element, word) {
  * @param {string} [label]  what is shown, when another form of the word fits the sentence
  */
 export function term(word, label = word) {
-	return explain(el('span', { class: 'term', tabindex: '0' }, label), word);
+	return explain(el('span', {class: 'term', tabindex: '0'}, label), word);
 }
 
 /**
@@ -68,8 +78,7 @@ export function term(word, label = word) {
  */
 export function sentence(text) {
 	return text.split(/[{}]/).map((part, i) => {
-		if (i % 2 === 0)
-			return part;
+		if (i % 2 === 0) return part;
 		const [label, word] = part.split('|');
 		return term(word || label, label);
 	});
@@ -77,6 +86,12 @@ export function sentence(text) {
 
 /** The whole list, for the help. */
 export function glossaryList() {
-	return el('dl', { class: 'words' }, ...Object.entries(GLOSSARY).flatMap(([word, text]) =>
-		[el('dt', {}, word), el('dd', {}, text)]));
+	return el(
+		'dl',
+		{class: 'words'},
+		...Object.entries(GLOSSARY).flatMap(([word, text]) => [
+			el('dt', {}, word),
+			el('dd', {}, text),
+		]),
+	);
 }

@@ -2,8 +2,8 @@
 // CPU over time as small areas: what the first screen, the strip in the filter bar and the time
 // line draw. A lane's height is one CPU or a round part of it (the busiest moment, where weights are
 // no times).
-import { cssColor } from './page.js';
-import { GROUPS, GROUP_OF } from './cells.js';
+import {cssColor} from './page.js';
+import {GROUPS, GROUP_OF} from './cells.js';
 
 /** @typedef {import('./types.js').Model} Model */
 /** @typedef {{from: number, to: number, buckets: number}} LaneRange */
@@ -30,12 +30,12 @@ const laneGroups = new WeakMap();
  */
 export function stackGroups(model) {
 	const known = laneGroups.get(model);
-	if (known)
-		return known;
+	if (known) return known;
 	const groups = new Uint8Array(model.stacks.n);
 	for (let i = 0; i < groups.length; i++) {
 		const place = model.frames.chain[model.stacks.frame[i]];
-		groups[i] = GROUP_OF[model.functions.category[model.places.function[place]]] ?? GROUPS.length - 1;
+		groups[i] =
+			GROUP_OF[model.functions.category[model.places.function[place]]] ?? GROUPS.length - 1;
 	}
 	laneGroups.set(model, groups);
 	return groups;
@@ -43,13 +43,12 @@ export function stackGroups(model) {
 
 /** The first sample at or after a time. @param {Float64Array} times @param {number} time */
 export function firstAt(times, time) {
-	let low = 0, high = times.length;
+	let low = 0,
+		high = times.length;
 	while (low < high) {
 		const mid = (low + high) >> 1;
-		if (times[mid] < time)
-			low = mid + 1;
-		else
-			high = mid;
+		if (times[mid] < time) low = mid + 1;
+		else high = mid;
 	}
 	return low;
 }
@@ -63,7 +62,7 @@ export function firstAt(times, time) {
  * @param {number} pixels
  */
 export function laneBuckets(model, from, to, pixels) {
-	const most = (to - from) / 1e9 * Math.max(1, model.meta.rate) / 8;
+	const most = (((to - from) / 1e9) * Math.max(1, model.meta.rate)) / 8;
 	return Math.max(1, Math.floor(Math.min(pixels / 2, Math.max(most, 12))));
 }
 
@@ -72,51 +71,84 @@ export function laneBuckets(model, from, to, pixels) {
  * @param {LaneRange} range
  * @returns {LaneData}
  */
-export function laneData(model, { from, to, buckets }) {
-	const groups = stackGroups(model), { time, thread, stack, weight } = model.samples;
-	const width = (to - from) / buckets || 1;
+export function laneData(model, {from, to, buckets}) {
+	const groups = stackGroups(model),
+		{time, thread, stack, weight} = model.samples;
+	const width = (to - from) / buckets || 1,
+		spread = model.meta.unit === 'ns';
 	/** @type {LaneData} */
 	const data = {
-		from, to, buckets, width, threads: new Map(), weight: new Map(), most: width,
+		from,
+		to,
+		buckets,
+		width,
+		threads: new Map(),
+		weight: new Map(),
+		most: width,
 		groups: GROUPS.map(() => false),
 	};
 	for (let i = firstAt(time, from); i < time.length && time[i] <= to; i++) {
 		let values = data.threads.get(thread[i]);
 		if (!values)
-			data.threads.set(thread[i], values = new Float64Array(buckets * GROUPS.length));
-		const b = Math.min(buckets - 1, Math.floor((time[i] - from) / width));
+			data.threads.set(thread[i], (values = new Float64Array(buckets * GROUPS.length)));
 		const g = stack[i] < 0 ? GROUPS.length - 1 : groups[stack[i]];
-		values[b * GROUPS.length + g] += weight[i];
+		laneSpread(values, g, data, time[i], spread ? weight[i] : 0, weight[i]);
 		data.groups[g] = true;
 		data.weight.set(thread[i], (data.weight.get(thread[i]) ?? 0) + weight[i]);
 	}
 	const most = laneMost(data);
 	// A round part of a CPU that all lanes fit in: threads that share CPUs use little of one each.
-	data.most = model.meta.unit === 'ns' ? width * ([0.02, 0.05, 0.1, 0.25, 0.5].find(x => most <= x * width) ?? 1) : most;
+	data.most =
+		model.meta.unit === 'ns'
+			? width * ([0.02, 0.05, 0.1, 0.25, 0.5].find(x => most <= x * width) ?? 1)
+			: most;
 	return data;
+}
+
+/**
+ * A sample's weight is the CPU time before its moment, and is drawn there.
+ * @param {Float64Array} values
+ * @param {number} group
+ * @param {LaneData} data
+ * @param {number} time
+ * @param {number} length  ns; 0: at the moment
+ * @param {number} weight
+ */
+function laneSpread(values, group, {from, width, buckets}, time, length, weight) {
+	const end = Math.min(buckets, (time - from) / width),
+		begin = (time - length - from) / width;
+	if (end - begin < 0.01) {
+		values[Math.min(buckets - 1, Math.floor(end)) * GROUPS.length + group] += weight;
+		return;
+	}
+	const density = weight / ((time - from) / width - begin);
+	for (let b = Math.max(0, Math.floor(begin)); b < end; b++)
+		values[b * GROUPS.length + group] += density * (Math.min(b + 1, end) - Math.max(b, begin));
 }
 
 /** @param {LaneData} data */
 function laneMost(data) {
 	let most = 0;
 	for (const values of data.threads.values())
-		for (let b = 0; b < data.buckets; b++)
-			most = Math.max(most, laneSum(values, b));
+		for (let b = 0; b < data.buckets; b++) most = Math.max(most, laneSum(values, b));
 	return most || 1;
 }
 
 /** @param {Float64Array} values @param {number} bucket */
 export function laneSum(values, bucket) {
 	let sum = 0;
-	for (let g = 0; g < GROUPS.length; g++)
-		sum += values[bucket * GROUPS.length + g];
+	for (let g = 0; g < GROUPS.length; g++) sum += values[bucket * GROUPS.length + g];
 	return sum;
 }
 
 /** What a lane's full height stands for. @param {LaneData} data @param {Model} model */
 export function laneScale(data, model) {
 	const part = data.most / data.width;
-	return model.meta.unit !== 'ns' ? '' : part >= 0.99 ? 'full height: one CPU' : `full height: ${Math.round(part * 100)} % of a CPU`;
+	return model.meta.unit !== 'ns'
+		? ''
+		: part >= 0.99
+			? 'full height: one CPU'
+			: `full height: ${Math.round(part * 100)} % of a CPU`;
 }
 
 /**
@@ -127,8 +159,7 @@ export function laneScale(data, model) {
 export function laneTotal(data) {
 	const all = new Float64Array(data.buckets * GROUPS.length);
 	for (const values of data.threads.values())
-		for (let i = 0; i < all.length; i++)
-			all[i] += values[i];
+		for (let i = 0; i < all.length; i++) all[i] += values[i];
 	return all;
 }
 
@@ -138,21 +169,21 @@ export function laneTotal(data) {
  * @param {Model} model
  * @param {LaneRange} range
  */
-export function laneLost(model, { from, to, buckets }) {
-	const lost = new Float64Array(buckets), width = (to - from) / buckets || 1;
+export function laneLost(model, {from, to, buckets}) {
+	const lost = new Float64Array(buckets),
+		width = (to - from) / buckets || 1;
 	const ticks = model.ticks;
 	/** @type {Map<number, number>} */
 	const before = new Map();
 	for (let i = 0; i < ticks.n; i++) {
-		const end = ticks.time[i], begin = Math.min(before.get(ticks.cpu[i]) ?? 0, end);
+		const end = ticks.time[i],
+			begin = Math.min(before.get(ticks.cpu[i]) ?? 0, end);
 		before.set(ticks.cpu[i], end);
-		if (!ticks.lost[i] || end < from || begin > to)
-			continue;
+		if (!ticks.lost[i] || end < from || begin > to) continue;
 		const first = Math.max(0, Math.floor((begin - from) / width));
 		const last = Math.min(buckets - 1, Math.max(first, Math.ceil((end - from) / width) - 1));
 		const all = Math.max(1, Math.ceil((end - begin) / width));
-		for (let b = first; b <= last; b++)
-			lost[b] += ticks.lost[i] / all;
+		for (let b = first; b <= last; b++) lost[b] += ticks.lost[i] / all;
 	}
 	return lost;
 }
@@ -191,25 +222,45 @@ export function groupColors() {
  * @param {Float64Array} values
  * @param {{buckets: number, most: number, colors: string[]}} how
  */
-export function drawLane(ctx, box, values, { buckets, most, colors }) {
+export function drawLane(ctx, box, values, {buckets, most, colors}) {
 	const step = box.w / buckets;
 	for (let g = GROUPS.length - 1; g >= 0; g--) {
 		ctx.beginPath();
 		let any = false;
 		for (let b = 0; b < buckets; b++) {
 			let height = 0;
-			for (let k = 0; k <= g; k++)
-				height += values[b * GROUPS.length + k];
-			if (!values[b * GROUPS.length + g])
-				continue;
-			const h = Math.min(box.h, Math.max(1, height / most * box.h));
+			for (let k = 0; k <= g; k++) height += values[b * GROUPS.length + k];
+			if (!values[b * GROUPS.length + g]) continue;
+			const h = Math.min(box.h, Math.max(1, (height / most) * box.h));
 			ctx.rect(box.x + b * step, box.y + box.h - h, Math.max(step, 0.5), h);
 			any = true;
 		}
 		ctx.fillStyle = colors[g];
-		if (any)
-			ctx.fill();
+		if (any) ctx.fill();
 	}
+}
+
+/**
+ * The part of a lane whose samples pass a searched name, over the whole lane dimmed.
+ * @param {CanvasRenderingContext2D} ctx
+ * @param {LaneBox} box
+ * @param {Float64Array} found  weight per bucket
+ * @param {number} most
+ */
+export function drawFound(ctx, box, found, most) {
+	const step = box.w / found.length;
+	ctx.save();
+	ctx.fillStyle = cssColor('--paper');
+	ctx.globalAlpha = 0.6;
+	ctx.fillRect(box.x, box.y, box.w, box.h);
+	ctx.globalAlpha = 1;
+	ctx.fillStyle = cssColor('--mark');
+	for (let b = 0; b < found.length; b++)
+		if (found[b] > 0) {
+			const h = Math.min(box.h, Math.max(1, (found[b] / most) * box.h));
+			ctx.fillRect(box.x + b * step, box.y + box.h - h, Math.max(step, 0.5), h);
+		}
+	ctx.restore();
 }
 
 /**
@@ -224,9 +275,9 @@ export function drawLost(ctx, box, lost) {
 	ctx.strokeStyle = cssColor('--lost');
 	ctx.lineWidth = 1;
 	for (let b = 0; b < lost.length; b++) {
-		if (!lost[b])
-			continue;
-		const x = box.x + b * step, w = Math.max(2, step);
+		if (!lost[b]) continue;
+		const x = box.x + b * step,
+			w = Math.max(2, step);
 		ctx.save();
 		ctx.beginPath();
 		ctx.rect(x, box.y, w, box.h);
@@ -237,7 +288,7 @@ export function drawLost(ctx, box, lost) {
 		ctx.globalAlpha = 0.8;
 		ctx.beginPath();
 		for (let at = -box.h; at < w; at += 5) {
-			const from = x - (x + at) % 5 + at;
+			const from = x - ((x + at) % 5) + at;
 			ctx.moveTo(from, box.y + box.h);
 			ctx.lineTo(from + box.h, box.y);
 		}
@@ -257,13 +308,12 @@ export function drawLost(ctx, box, lost) {
  */
 export function axisTimes(from, to, pixels, least = 90) {
 	const span = to - from;
-	if (!(span > 0) || pixels < 10)
-		return [];
-	const rough = span * least / pixels, power = 10 ** Math.floor(Math.log10(rough));
+	if (!(span > 0) || pixels < 10) return [];
+	const rough = (span * least) / pixels,
+		power = 10 ** Math.floor(Math.log10(rough));
 	const step = [1, 2, 5, 10].map(k => k * power).find(s => s >= rough) ?? rough;
 	const times = [];
-	for (let t = Math.ceil(from / step) * step; t <= to; t += step)
-		times.push(t);
+	for (let t = Math.ceil(from / step) * step; t <= to; t += step) times.push(t);
 	return times;
 }
 
@@ -293,7 +343,7 @@ export function drawAxis(ctx, box, from, to) {
 	ctx.strokeStyle = cssColor('--line');
 	ctx.textBaseline = 'middle';
 	for (const t of axisTimes(from, to, box.w)) {
-		const x = box.x + (t - from) / (to - from) * box.w;
+		const x = box.x + ((t - from) / (to - from)) * box.w;
 		ctx.beginPath();
 		ctx.moveTo(Math.round(x) + 0.5, box.y);
 		ctx.lineTo(Math.round(x) + 0.5, box.y + box.h);

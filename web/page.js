@@ -77,21 +77,14 @@
 export function el(tag, attributes = {}, ...children) {
 	const e = document.createElement(tag);
 	for (const [name, value] of Object.entries(attributes)) {
-		if (value === null || value === undefined || value === false)
-			continue;
-		if (name.startsWith('on'))
-			e.addEventListener(name.slice(2), value);
+		if (value === null || value === undefined || value === false) continue;
+		if (name.startsWith('on')) e.addEventListener(name.slice(2), value);
 		else if (name === 'style')
-			for (const [k, v] of Object.entries(value))
-				e.style.setProperty(k, String(v));
-		else if (name === 'dataset')
-			Object.assign(e.dataset, value);
-		else
-			e.setAttribute(name, value === true ? '' : String(value));
+			for (const [k, v] of Object.entries(value)) e.style.setProperty(k, String(v));
+		else if (name === 'dataset') Object.assign(e.dataset, value);
+		else e.setAttribute(name, value === true ? '' : String(value));
 	}
-	for (const child of children)
-		if (child !== null && child !== undefined)
-			e.append(child);
+	for (const child of children) if (child !== null && child !== undefined) e.append(child);
 	return e;
 }
 

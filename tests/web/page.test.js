@@ -9,6 +9,7 @@ import {tmpdir} from 'node:os';
 import {dirname, join} from 'node:path';
 import {after, before, test} from 'node:test';
 import {fileURLToPath} from 'node:url';
+import {GLOSSARY} from '../../web/glossary.js';
 import {encodeContainer} from './encode.js';
 import {demoModel, ModelBuilder, syntheticModel} from './synthetic.js';
 
@@ -26,8 +27,11 @@ try {
 } catch {
 	// Said below.
 }
-const skip = !playwright ? 'playwright-core is not installed (npm ci in tests/web)' :
-	!existsSync(CHROMIUM) ? `${CHROMIUM} is not there (apt-get install chromium)` : false;
+const skip = !playwright
+	? 'playwright-core is not installed (npm ci in tests/web)'
+	: !existsSync(CHROMIUM)
+		? `${CHROMIUM} is not there (apt-get install chromium)`
+		: false;
 
 /** @type {import('playwright-core').Browser} */
 let browser;
@@ -35,9 +39,11 @@ let browser;
 /** @param {string} name @param {Model} model @param {Model} [base] @returns {string} address */
 function makePage(name, model, base) {
 	const args = ['--html', join(FOLDER, `${name}.html`), '--title', name];
-	for (const [option, m] of /** @type {[string, Model | undefined][]} */ ([['--data', model], ['--base', base]])) {
-		if (!m)
-			continue;
+	for (const [option, m] of /** @type {[string, Model | undefined][]} */ ([
+		['--data', model],
+		['--base', base],
+	])) {
+		if (!m) continue;
 		const file = join(FOLDER, `${name}${option}.bin`);
 		writeFileSync(file, encodeContainer(m));
 		args.push(option, file);
@@ -54,7 +60,8 @@ function makePage(name, model, base) {
  */
 async function onPage(url, run, {width = 1280, height = 800, dark = false} = {}) {
 	const context = await browser.newContext({
-		viewport: {width, height}, colorScheme: dark ? 'dark' : 'light',
+		viewport: {width, height},
+		colorScheme: dark ? 'dark' : 'light',
 	});
 	try {
 		const page = await context.newPage();
@@ -62,7 +69,10 @@ async function onPage(url, run, {width = 1280, height = 800, dark = false} = {})
 		const said = [];
 		page.on('console', m => said.push(`${m.type()}: ${m.text()}`));
 		page.on('pageerror', e => said.push(String(e.stack)));
-		page.on('request', r => /^(file|data|blob):/.test(r.url()) || said.push(`asked for ${r.url()}`));
+		page.on(
+			'request',
+			r => /^(file|data|blob):/.test(r.url()) || said.push(`asked for ${r.url()}`),
+		);
 		page.on('dialog', d => {
 			said.push(`dialog: ${d.message()}`);
 			d.dismiss();
@@ -90,13 +100,13 @@ async function view(page, name) {
 }
 
 /** @param {Page} page @param {string} [within] */
-const names = (page, within = '') => page.locator(`${within} .grid .row:not([hidden]) .name`).allInnerTexts();
+const names = (page, within = '') =>
+	page.locator(`${within} .grid .row:not([hidden]) .name`).allInnerTexts();
 
 /** What the page's policy forbids playwright's own waiting to do: asks again and again. @param {() => Promise<unknown>} ask */
 async function until(ask) {
 	for (let i = 0; i < 100; i++) {
-		if (await ask())
-			return;
+		if (await ask()) return;
 		await new Promise(done => setTimeout(done, 30));
 	}
 	assert.fail(`waited in vain: ${ask}`);
@@ -105,18 +115,25 @@ async function until(ask) {
 /** @param {Page} page */
 const chips = page => page.locator('#filters .chip span').allInnerTexts();
 
-let demo = '', pair = '', large = '';
+let demo = '',
+	pair = '',
+	large = '';
 
 before(() => {
-	if (skip)
-		return;
+	if (skip) return;
 	demo = makePage('demo', demoModel());
 	pair = makePage('pair', demoModel(1), demoModel(2));
-	large = makePage('large', syntheticModel({samples: 60000, stacks: 20000, functions: 50000, threads: 256}));
+	large = makePage(
+		'large',
+		syntheticModel({samples: 60000, stacks: 20000, functions: 50000, threads: 256}),
+	);
 });
 before(async () => {
 	if (!skip && playwright)
-		browser = await playwright.chromium.launch({executablePath: CHROMIUM, args: ['--no-sandbox']});
+		browser = await playwright.chromium.launch({
+			executablePath: CHROMIUM,
+			args: ['--no-sandbox'],
+		});
 });
 after(async () => {
 	await browser?.close();
@@ -129,19 +146,18 @@ test('the words of the page are those of the glossary', async () => {
 	const words = {};
 	for (const m of text.matchAll(/^\*\*(.+?)\*\*.*\n:\s+((?:.+\n?)(?: {4}.*\n?)*)/gm))
 		words[m[1]] = m[2].replace(/\s+/g, ' ').replace(/[*`]/g, '').trim();
-	const js = readFileSync(join(ROOT, 'web/glossary.js'), 'utf8');
-	/** @type {{[word: string]: string}} */
-	const ours = {};
-	for (const m of js.matchAll(/^\t'(.+?)': '(.*)',$/gm))
-		ours[m[1]] = m[2].replace(/\\'/g, '\'').replace(/[*`]/g, '');
+	const ours = Object.fromEntries(
+		Object.entries(GLOSSARY).map(([word, said]) => [word, said.replace(/[*`]/g, '')]),
+	);
 	assert.ok(Object.keys(words).length > 15);
 	assert.deepEqual(ours, words);
 });
 
 /** @param {string} hex */
 function luminance(hex) {
-	const [r, g, b] = [1, 3, 5].map(i => parseInt(hex.slice(i, i + 2), 16) / 255)
-		.map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+	const [r, g, b] = [1, 3, 5]
+		.map(i => parseInt(hex.slice(i, i + 2), 16) / 255)
+		.map(c => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
 	return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }
 
@@ -153,26 +169,49 @@ function contrast(a, b) {
 
 test('text reaches AA contrast on every ground, in light and in dark', () => {
 	const css = readFileSync(join(ROOT, 'web/style.css'), 'utf8');
-	const blocks = [...css.matchAll(/^:root[^{]*\{([^}]*)\}/gm)].slice(0, 2).map(m =>
-		Object.fromEntries([...m[1].matchAll(/(--[\w-]+):\s*(#[0-9a-f]{6})\b/g)].map(v => [v[1], v[2]])));
-	for (const [theme, own] of /** @type {[string, {[v: string]: string}][]} */ ([['light', blocks[0]],
-		['dark', {...blocks[0], ...blocks[1]}]])) {
+	const blocks = [...css.matchAll(/^:root[^{]*\{([^}]*)\}/gm)]
+		.slice(0, 2)
+		.map(m =>
+			Object.fromEntries(
+				[...m[1].matchAll(/(--[\w-]+):\s*(#[0-9a-f]{6})\b/g)].map(v => [v[1], v[2]]),
+			),
+		);
+	for (const [theme, own] of /** @type {[string, {[v: string]: string}][]} */ ([
+		['light', blocks[0]],
+		['dark', {...blocks[0], ...blocks[1]}],
+	])) {
 		for (const ink of ['ink', 'soft', 'faint', 'link', 'good', 'warn', 'bad'])
 			for (const ground of ['paper', 'panel', 'pick', 'hover']) {
 				const ratio = contrast(own[`--${ink}`], own[`--${ground}`]);
 				assert.ok(ratio >= 4.5, `${theme}: --${ink} on --${ground} is ${ratio.toFixed(2)}`);
 			}
 		assert.ok(contrast(own['--ink'], own['--found']) >= 4.5, `${theme}: what was searched`);
-		for (const edge of ['edge', 'accent', 'cat-own', 'cat-crate', 'cat-std', 'cat-runtime', 'cat-kernel', 'cat-other', 'lost'])
-			assert.ok(contrast(own[`--${edge}`], own['--paper']) >= (edge === 'edge' || edge === 'accent' || edge === 'lost' ? 3 : 2),
-				`${theme}: --${edge} is hardly seen`);
+		for (const edge of [
+			'edge',
+			'accent',
+			'cat-own',
+			'cat-crate',
+			'cat-std',
+			'cat-runtime',
+			'cat-kernel',
+			'cat-other',
+			'lost',
+		])
+			assert.ok(
+				contrast(own[`--${edge}`], own['--paper']) >=
+					(edge === 'edge' || edge === 'accent' || edge === 'lost' ? 3 : 2),
+				`${theme}: --${edge} is hardly seen`,
+			);
 	}
 });
 
 test('every view opens by its link and by its number', {skip}, async () => {
 	await onPage(pair, async page => {
-		const all = await page.locator('#views a').evaluateAll(links => links.map(a =>
-			/** @type {HTMLElement} */ (a).dataset.view ?? ''));
+		const all = await page
+			.locator('#views a')
+			.evaluateAll(links =>
+				links.map(a => /** @type {HTMLElement} */ (a).dataset.view ?? ''),
+			);
 		for (const name of ['overview', 'tree', 'table', 'sandwich', 'time', 'diff'])
 			assert.ok(all.includes(name), name);
 		for (const [i, name] of all.entries()) {
@@ -188,10 +227,19 @@ test('every view opens by its link and by its number', {skip}, async () => {
 test('the first screen answers: program, time, hottest, trust, next step', {skip}, async () => {
 	await onPage(demo, async page => {
 		const text = await page.innerText('#main');
-		for (const part of ['indexer', 'CPU time', 'Hottest functions', 'How far to trust this', 'CPU by thread over time', 'Next steps'])
+		for (const part of [
+			'indexer',
+			'CPU time',
+			'Hottest functions',
+			'How far to trust this',
+			'CPU by thread over time',
+			'Next steps',
+		])
 			assert.ok(text.includes(part), part);
-		assert.ok(await page.locator('.hot li a').count() >= 3);
-		const bottom = await page.locator('.overview .inner').evaluate(e => e.getBoundingClientRect().bottom);
+		assert.ok((await page.locator('.hot li a').count()) >= 3);
+		const bottom = await page
+			.locator('.overview .inner')
+			.evaluate(e => e.getBoundingClientRect().bottom);
 		assert.ok(bottom < 1000, `it is ${bottom} pixels long`);
 		await page.locator('.term').first().focus();
 		assert.match(await page.innerText('#tip'), /^[\w ]+: .*\.$/);
@@ -200,7 +248,10 @@ test('the first screen answers: program, time, hottest, trust, next step', {skip
 		assert.deepEqual(await page.evaluate('copied'), [await run.locator('code').innerText()]);
 		const name = await page.locator('.hot .name').first().innerText();
 		await page.locator('.hot a').first().click();
-		assert.match(await page.getAttribute('#views [aria-current]', 'data-view') ?? '', /^(source|sandwich)$/);
+		assert.match(
+			(await page.getAttribute('#views [aria-current]', 'data-view')) ?? '',
+			/^(source|sandwich)$/,
+		);
 		assert.ok((await page.innerText('#main')).includes(name.split('::').pop() ?? name));
 	});
 });
@@ -210,34 +261,55 @@ test('the table sorts by each column, both ways, and says so', {skip}, async () 
 		await view(page, 'table');
 		for (const column of ['total', 'samples', 'name', 'self']) {
 			await page.click(`.grid .head [data-column="${column}"] button`);
-			const first = await page.getAttribute(`.grid .head [data-column="${column}"]`, 'aria-sort');
+			const first = await page.getAttribute(
+				`.grid .head [data-column="${column}"]`,
+				'aria-sort',
+			);
 			const before = await names(page);
 			await page.click(`.grid .head [data-column="${column}"] button`);
-			assert.notEqual(await page.getAttribute(`.grid .head [data-column="${column}"]`, 'aria-sort'), first);
+			assert.notEqual(
+				await page.getAttribute(`.grid .head [data-column="${column}"]`, 'aria-sort'),
+				first,
+			);
 			assert.notDeepEqual(await names(page), before, column);
 		}
-		const points = await page.locator('.grid .row:not([hidden]) .share:first-child .v').evaluateAll(cells =>
-			cells.filter(c => c.textContent).map(c => Math.round(c.getBoundingClientRect().right)));
+		const points = await page
+			.locator('.grid .row:not([hidden]) .share:first-child .v')
+			.evaluateAll(cells =>
+				cells
+					.filter(c => c.textContent)
+					.map(c => Math.round(c.getBoundingClientRect().right)),
+			);
 		assert.equal(new Set(points).size, 1, 'decimal points stand in one column');
 	});
 });
 
-test('rows can be functions, lines, files, crates, modules, threads, processes', {skip}, async () => {
-	await onPage(demo, async page => {
-		await view(page, 'table');
-		for (const by of ['line', 'file', 'crate', 'module', 'thread', 'process', 'function']) {
-			await page.click(`.segments [data-value="${by}"]`);
-			assert.equal(await page.getAttribute(`.segments [data-value="${by}"]`, 'aria-checked'), 'true');
-			assert.ok((await names(page)).length > 0, by);
-		}
-		await page.click('.segments [data-value="crate"]');
-		await page.locator('.grid').press('Enter');
-		assert.equal(await page.getAttribute('.segments [data-value="function"]', 'aria-checked'), 'true');
-		await page.click('.segments [data-value="thread"]');
-		await page.locator('.grid').press('Enter');
-		assert.equal((await chips(page)).length, 1);
-	});
-});
+test(
+	'rows can be functions, lines, files, crates, modules, threads, processes',
+	{skip},
+	async () => {
+		await onPage(demo, async page => {
+			await view(page, 'table');
+			for (const by of ['line', 'file', 'crate', 'module', 'thread', 'process', 'function']) {
+				await page.click(`.segments [data-value="${by}"]`);
+				assert.equal(
+					await page.getAttribute(`.segments [data-value="${by}"]`, 'aria-checked'),
+					'true',
+				);
+				assert.ok((await names(page)).length > 0, by);
+			}
+			await page.click('.segments [data-value="crate"]');
+			await page.locator('.grid').press('Enter');
+			assert.equal(
+				await page.getAttribute('.segments [data-value="function"]', 'aria-checked'),
+				'true',
+			);
+			await page.click('.segments [data-value="thread"]');
+			await page.locator('.grid').press('Enter');
+			assert.equal((await chips(page)).length, 1);
+		});
+	},
+);
 
 test('the search narrows the table, marks, counts, and goes away', {skip}, async () => {
 	await onPage(demo, async page => {
@@ -255,14 +327,16 @@ test('the search narrows the table, marks, counts, and goes away', {skip}, async
 		await until(async () => (await names(page)).length === all);
 		await page.keyboard.press('/');
 		await page.keyboard.type('no such function at all');
-		await until(async () => await page.innerText('#found') === 'no match');
+		await until(async () => (await page.innerText('#found')) === 'no match');
 	});
 });
 
 test('the keyboard alone walks table, sandwich and tree', {skip}, async () => {
 	await onPage(demo, async page => {
 		await page.keyboard.press('3');
-		const order = await page.locator('#views a').evaluateAll(a => a.map(x => /** @type {HTMLElement} */ (x).dataset.view));
+		const order = await page
+			.locator('#views a')
+			.evaluateAll(a => a.map(x => /** @type {HTMLElement} */ (x).dataset.view));
 		await page.keyboard.press(String(order.indexOf('table') + 1));
 		await page.keyboard.press('ArrowDown');
 		const grid = page.locator('.grid');
@@ -271,20 +345,25 @@ test('the keyboard alone walks table, sandwich and tree', {skip}, async () => {
 		assert.equal(await page.locator(`#${active}`).getAttribute('aria-selected'), 'true');
 		const chosen = await page.locator('.grid [aria-selected="true"] .name').innerText();
 		await page.keyboard.press('Enter');
-		assert.ok((await page.innerText('.sandwich-head h2')).includes(chosen.split('::').pop() ?? ''));
+		assert.ok(
+			(await page.innerText('.sandwich-head h2')).includes(chosen.split('::').pop() ?? ''),
+		);
 		assert.equal(await page.locator('.pane').count(), 2);
 		await page.keyboard.press(String(order.indexOf('tree') + 1));
 		await page.keyboard.press('Home');
 		const rows = await page.locator('.grid .row:not([hidden])').count();
 		await page.keyboard.press('ArrowLeft');
-		assert.equal(await page.locator('.grid [aria-selected="true"]').getAttribute('aria-expanded'), 'false');
-		assert.ok(await page.locator('.grid .row:not([hidden])').count() < rows);
+		assert.equal(
+			await page.locator('.grid [aria-selected="true"]').getAttribute('aria-expanded'),
+			'false',
+		);
+		assert.ok((await page.locator('.grid .row:not([hidden])').count()) < rows);
 		await page.keyboard.press('*');
-		assert.ok(await page.locator('.grid .row:not([hidden])').count() > 2);
+		assert.ok((await page.locator('.grid .row:not([hidden])').count()) > 2);
 		await page.keyboard.press('?');
 		assert.ok((await page.innerText('dialog')).includes('heaviest'));
 		await page.keyboard.press('Escape');
-		await until(async () => await page.locator('dialog').count() === 0);
+		await until(async () => (await page.locator('dialog').count()) === 0);
 	});
 });
 
@@ -296,38 +375,47 @@ test('the tree turns over, groups by thread, and finds the next match', {skip}, 
 		assert.notDeepEqual(await names(page), down);
 		await page.click('.segments [data-value="thread"]');
 		await page.click('[aria-label="Direction"] [data-value=""]');
-		assert.ok((await names(page)).some(n => n.includes('indexer') || n.includes('tokio-worker')));
+		assert.ok(
+			(await names(page)).some(n => n.includes('indexer') || n.includes('tokio-worker')),
+		);
 		await page.click('[aria-label="Roots"] [data-value=""]');
 		await page.fill('#tools input', 'grow_one');
 		await page.press('#tools input', 'Enter');
-		assert.match(await page.locator('.grid [aria-selected="true"] .name').innerText(), /grow_one/);
+		assert.match(
+			await page.locator('.grid [aria-selected="true"] .name').innerText(),
+			/grow_one/,
+		);
 		const level = page.locator('.grid [aria-selected="true"]');
 		assert.ok(Number(await level.getAttribute('aria-level')) > 2);
 		await page.keyboard.press('Escape');
 	});
 });
 
-test('a range dragged on the strip filters all views, is a chip, and the chip takes it away', {skip}, async () => {
-	await onPage(demo, async page => {
-		await view(page, 'table');
-		const scope = await page.innerText('.scope');
-		const box = await page.locator('.strip canvas').boundingBox();
-		assert.ok(box);
-		await page.mouse.move(box.x + box.width * 0.2, box.y + 10);
-		await page.mouse.down();
-		await page.mouse.move(box.x + box.width * 0.3, box.y + 12, {steps: 3});
-		await page.mouse.move(box.x + box.width * 0.5, box.y + 12, {steps: 3});
-		await page.mouse.up();
-		assert.equal((await chips(page)).length, 1);
-		assert.match((await chips(page))[0], /s – .*s$/);
-		assert.match(await page.innerText('.scope'), /^(2[5-9]|3[0-5])\.\d % of the time/);
-		await view(page, 'sandwich');
-		assert.equal((await chips(page)).length, 1);
-		await page.click('.chip button');
-		assert.deepEqual(await chips(page), []);
-		assert.equal(await page.innerText('.scope'), scope);
-	});
-});
+test(
+	'a range dragged on the strip filters all views, is a chip, and the chip takes it away',
+	{skip},
+	async () => {
+		await onPage(demo, async page => {
+			await view(page, 'table');
+			const scope = await page.innerText('.scope');
+			const box = await page.locator('.strip canvas').boundingBox();
+			assert.ok(box);
+			await page.mouse.move(box.x + box.width * 0.2, box.y + 10);
+			await page.mouse.down();
+			await page.mouse.move(box.x + box.width * 0.3, box.y + 12, {steps: 3});
+			await page.mouse.move(box.x + box.width * 0.5, box.y + 12, {steps: 3});
+			await page.mouse.up();
+			assert.equal((await chips(page)).length, 1);
+			assert.match((await chips(page))[0], /s – .*s$/);
+			assert.match(await page.innerText('.scope'), /^(2[5-9]|3[0-5])\.\d % of the time/);
+			await view(page, 'sandwich');
+			assert.equal((await chips(page)).length, 1);
+			await page.click('.chip button');
+			assert.deepEqual(await chips(page), []);
+			assert.equal(await page.innerText('.scope'), scope);
+		});
+	},
+);
 
 test('threads, folds and names narrow; each is a chip; u takes the last away', {skip}, async () => {
 	await onPage(demo, async page => {
@@ -344,7 +432,12 @@ test('threads, folds and names narrow; each is a chip; u takes the last away', {
 		assert.equal(folded.length, 6, folded.join());
 		await page.keyboard.press('Escape');
 		const left = await names(page);
-		assert.ok(!left.some(n => /poll_future|multi_thread::worker|asm_exc_page_fault|panic_bounds/.test(n)), left.join());
+		assert.ok(
+			!left.some(n =>
+				/poll_future|multi_thread::worker|asm_exc_page_fault|panic_bounds/.test(n),
+			),
+			left.join(),
+		);
 		assert.equal(left.filter(n => /Vec<.*>::push/.test(n)).length, 0, 'std is folded');
 		await page.keyboard.press('u');
 		assert.equal((await chips(page)).length, 5);
@@ -357,7 +450,10 @@ test('threads, folds and names narrow; each is a chip; u takes the last away', {
 		await page.locator('.panel input').nth(1).fill('a(');
 		await page.locator('.panel input').nth(1).press('Enter');
 		assert.ok((await page.innerText('.panel [role=alert]')).length > 5);
-		assert.equal(await page.locator('.panel input').nth(1).getAttribute('aria-invalid'), 'true');
+		assert.equal(
+			await page.locator('.panel input').nth(1).getAttribute('aria-invalid'),
+			'true',
+		);
 	});
 });
 
@@ -373,10 +469,18 @@ test('generics fold into one row', {skip}, async () => {
 
 test('the menu of a function transforms the stacks', {skip}, async () => {
 	await onPage(demo, async page => {
-		for (const [label, chip] of [['Only below', 'only below'], ['Without samples', 'without'], ['Merge it', 'merged'],
-			['Its recursion', 'recursion'], ['Crate ', 'as one frame']]) {
+		for (const [label, chip] of [
+			['Only below', 'only below'],
+			['Without samples', 'without'],
+			['Merge it', 'merged'],
+			['Its recursion', 'recursion'],
+			['Crate ', 'as one frame'],
+		]) {
 			await view(page, 'table');
-			await page.locator('.grid .row', {hasText: 'indexer::tokenize'}).first().click({button: 'right'});
+			await page
+				.locator('.grid .row', {hasText: 'indexer::tokenize'})
+				.first()
+				.click({button: 'right'});
 			await page.locator('.menu button', {hasText: label}).first().click();
 			assert.match((await chips(page)).join(), new RegExp(chip));
 			await page.click('.chip button');
@@ -387,7 +491,11 @@ test('the menu of a function transforms the stacks', {skip}, async () => {
 		assert.equal(await page.evaluate('document.activeElement.closest(".menu") !== null'), true);
 		await page.keyboard.press('Escape');
 		assert.equal(await page.locator('.menu').count(), 0);
-		assert.equal(await page.evaluate('document.activeElement.classList.contains("grid")'), true, 'the focus comes back');
+		assert.equal(
+			await page.evaluate('document.activeElement.classList.contains("grid")'),
+			true,
+			'the focus comes back',
+		);
 	});
 });
 
@@ -412,7 +520,10 @@ test('the time line chooses ranges and threads, by pointer and by keys', {skip},
 		assert.deepEqual(await chips(page), []);
 		await page.locator('button.time-lane').nth(1).click();
 		assert.match((await chips(page))[0], /^thread /);
-		await page.locator('button.time-lane').nth(2).click({modifiers: ['Shift']});
+		await page
+			.locator('button.time-lane')
+			.nth(2)
+			.click({modifiers: ['Shift']});
 		assert.deepEqual(await chips(page), ['2 threads']);
 		await page.mouse.move(box.x + 640, box.y + 60);
 		await page.mouse.move(box.x + 650, box.y + 60);
@@ -425,45 +536,54 @@ test('samples lost are drawn where they were lost', {skip}, async () => {
 		await view(page, 'time');
 		assert.ok((await page.innerText('#main')).includes('lost'), 'the legend names it');
 		const red = await page.locator('.time-scroll canvas').evaluate(e => {
-			const canvas = /** @type {HTMLCanvasElement} */ (e), w = canvas.width;
+			const canvas = /** @type {HTMLCanvasElement} */ (e),
+				w = canvas.width;
 			const ctx = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
 			// Just below the axis, where no area reaches.
-			const d = ctx.getImageData(0, 24, w, 1).data, at = [];
-			for (let x = 0; x < w; x++)
-				if (d[x * 4] - d[x * 4 + 1] > 12)
-					at.push(x / w);
+			const d = ctx.getImageData(0, 24, w, 1).data,
+				at = [];
+			for (let x = 0; x < w; x++) if (d[x * 4] - d[x * 4 + 1] > 12) at.push(x / w);
 			return at;
 		});
 		// The demo loses samples in its third second of five; 230 pixels of names stand at the left.
 		assert.ok(red.length > 3, 'nothing is hatched');
-		assert.ok(red.every(x => x > 0.45 && x < 0.72), `${Math.min(...red)} … ${Math.max(...red)}`);
+		assert.ok(
+			red.every(x => x > 0.45 && x < 0.72),
+			`${Math.min(...red)} … ${Math.max(...red)}`,
+		);
 	});
 });
 
-test('the address holds the state: opened anew it shows the same, back and forward walk', {skip}, async () => {
-	await onPage(demo, async page => {
-		await view(page, 'table');
-		await page.click('.segments [data-value="crate"]');
-		await page.click('.grid .head [data-column="total"] button');
-		await page.click('text=Fold ▾');
-		await page.locator('.panel label', {hasText: 'Kernel'}).locator('input').check();
-		await page.keyboard.press('Escape');
-		const url = page.url(), shown = await names(page), inForce = await chips(page);
-		await page.goto('about:blank');
-		await page.goto(url);
-		await page.waitForSelector('html[data-ready]');
-		assert.deepEqual(await names(page), shown);
-		assert.deepEqual(await chips(page), inForce);
-		await page.click('.chip button');
-		assert.deepEqual(await chips(page), []);
-		await page.goBack();
-		assert.deepEqual(await chips(page), inForce);
-		await page.goForward();
-		assert.deepEqual(await chips(page), []);
-		await page.goto(`${url.split('#')[0]}#view=nonsense&f=99999999&from=-1&more=%%%`);
-		await page.waitForSelector('#views [aria-current]');
-	});
-});
+test(
+	'the address holds the state: opened anew it shows the same, back and forward walk',
+	{skip},
+	async () => {
+		await onPage(demo, async page => {
+			await view(page, 'table');
+			await page.click('.segments [data-value="crate"]');
+			await page.click('.grid .head [data-column="total"] button');
+			await page.click('text=Fold ▾');
+			await page.locator('.panel label', {hasText: 'Kernel'}).locator('input').check();
+			await page.keyboard.press('Escape');
+			const url = page.url(),
+				shown = await names(page),
+				inForce = await chips(page);
+			await page.goto('about:blank');
+			await page.goto(url);
+			await page.waitForSelector('html[data-ready]');
+			assert.deepEqual(await names(page), shown);
+			assert.deepEqual(await chips(page), inForce);
+			await page.click('.chip button');
+			assert.deepEqual(await chips(page), []);
+			await page.goBack();
+			assert.deepEqual(await chips(page), inForce);
+			await page.goForward();
+			assert.deepEqual(await chips(page), []);
+			await page.goto(`${url.split('#')[0]}#view=nonsense&f=99999999&from=-1&more=%%%`);
+			await page.waitForSelector('#views [aria-current]');
+		});
+	},
+);
 
 test('each view copies as text', {skip}, async () => {
 	await onPage(pair, async page => {
@@ -481,23 +601,51 @@ test('each view copies as text', {skip}, async () => {
 
 test('names from a profile stay text', {skip}, async () => {
 	const b = new ModelBuilder();
-	const evil = ['<script>document.title="x"</script>', '";--<img src=x onerror=alert(1)>', '</script><svg onload=alert(2)>',
-		'javascript:alert(3)', '${alert(4)}', '\u202etxt\u0000', '{a|b}'];
-	const frames = evil.map(name => b.frame([{f: b.func(name, {crate: name, file: name, line: 3})}]));
-	for (let i = 0; i < 700; i++)
-		b.sample(i * 1e6, b.stack([frames[i % 7], frames[(i >> 2) % 7]]));
+	const evil = [
+		'<script>document.title="x"</script>',
+		'";--<img src=x onerror=alert(1)>',
+		'</script><svg onload=alert(2)>',
+		'javascript:alert(3)',
+		'${alert(4)}',
+		'\u202etxt\u0000',
+		'{a|b}',
+	];
+	const frames = evil.map(name =>
+		b.frame([{f: b.func(name, {crate: name, file: name, line: 3})}]),
+	);
+	for (let i = 0; i < 700; i++) b.sample(i * 1e6, b.stack([frames[i % 7], frames[(i >> 2) % 7]]));
 	b.process(evil[1], 1);
 	b.thread(evil[0], 0, 1);
 	b.module(evil[2]);
 	const share = {value: 0.5, low: 0.4, high: 0.6, samples: 300};
-	const model = b.model({program: evil[1], args: evil, file: evil[2], info: {host: evil[0], kernel: evil[1]},
+	const model = b.model({
+		program: evil[1],
+		args: evil,
+		file: evil[2],
+		info: {host: evil[0], kernel: evil[1]},
 		hottest: [0, 1, 2, 3].map(f => ({function: f, self: share, total: share, tied: true})),
 		next: [{command: evil[0], why: evil[1]}],
-		trust: {lines: [{level: 'warn', text: evil[1], remedy: evil[0]}], samples: 700, lost: 0, complete: 700, repaired: 0, truncated: 0}});
+		trust: {
+			lines: [{level: 'warn', text: evil[1], remedy: evil[0]}],
+			samples: 700,
+			lost: 0,
+			complete: 700,
+			repaired: 0,
+			truncated: 0,
+		},
+	});
 	await onPage(makePage('evil', model), async page => {
 		for (const name of ['overview', 'tree', 'table', 'sandwich', 'time']) {
 			await view(page, name);
-			assert.equal(await page.locator('#main img, #main script, #top img, #top script, #main [onerror], #main [onload]').count(), 0, name);
+			assert.equal(
+				await page
+					.locator(
+						'#main img, #main script, #top img, #top script, #main [onerror], #main [onload]',
+					)
+					.count(),
+				0,
+				name,
+			);
 		}
 		assert.match(await page.title(), /^";--<img/);
 		await view(page, 'table');
@@ -511,11 +659,21 @@ test('names from a profile stay text', {skip}, async () => {
 test('a diff colours only what is resolved', {skip}, async () => {
 	await onPage(pair, async page => {
 		await view(page, 'diff');
-		const rows = await page.locator('.grid .row:not([hidden])').evaluateAll(all => all.map(r =>
-			({verdict: r.children[1].textContent, ink: r.children[0].firstElementChild?.className})));
+		const rows = await page
+			.locator('.grid .row:not([hidden])')
+			.evaluateAll(all =>
+				all.map(r => ({
+					verdict: r.children[1].textContent,
+					ink: r.children[0].firstElementChild?.className,
+				})),
+			);
 		assert.ok(rows.length > 3);
 		for (const r of rows)
-			assert.equal(/good|bad/.test(r.ink ?? ''), r.verdict === 'more' || r.verdict === 'less', JSON.stringify(r));
+			assert.equal(
+				/good|bad/.test(r.ink ?? ''),
+				r.verdict === 'more' || r.verdict === 'less',
+				JSON.stringify(r),
+			);
 		await page.click('[aria-label="Shares"] [data-value="total"]');
 		await page.click('.grid .head [data-column="name"] button');
 		assert.ok((await names(page)).length > 3);
@@ -526,30 +684,57 @@ test('a diff colours only what is resolved', {skip}, async () => {
 });
 
 test('nothing scrolls sideways at 1280 and 800 pixels, in both themes', {skip}, async () => {
-	for (const [width, height, dark] of /** @type {[number, number, boolean][]} */ ([[1280, 800, false], [800, 900, true]]))
-		await onPage(pair, async page => {
-			const all = await page.locator('#views a').evaluateAll(links => links.map(a => /** @type {HTMLElement} */ (a).dataset.view ?? ''));
-			for (const name of all) {
-				await view(page, name);
-				const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-				assert.ok(wide <= 0, `${name} at ${width}: ${wide} too wide`);
-				const grids = await page.locator('.grid').evaluateAll(g => g.map(e => e.scrollWidth - e.clientWidth));
-				assert.ok(grids.every(x => x <= 0), `${name} at ${width}: a table scrolls`);
-			}
-			assert.equal(await page.getAttribute('html', 'data-theme'), dark ? 'dark' : 'light');
-			await page.keyboard.press('t');
-			assert.equal(await page.getAttribute('html', 'data-theme'), dark ? 'light' : 'dark');
-		}, {width, height, dark});
+	for (const [width, height, dark] of /** @type {[number, number, boolean][]} */ ([
+		[1280, 800, false],
+		[800, 900, true],
+	]))
+		await onPage(
+			pair,
+			async page => {
+				const all = await page
+					.locator('#views a')
+					.evaluateAll(links =>
+						links.map(a => /** @type {HTMLElement} */ (a).dataset.view ?? ''),
+					);
+				for (const name of all) {
+					await view(page, name);
+					const wide = await page.evaluate(
+						() => document.documentElement.scrollWidth - innerWidth,
+					);
+					assert.ok(wide <= 0, `${name} at ${width}: ${wide} too wide`);
+					const grids = await page
+						.locator('.grid')
+						.evaluateAll(g => g.map(e => e.scrollWidth - e.clientWidth));
+					assert.ok(
+						grids.every(x => x <= 0),
+						`${name} at ${width}: a table scrolls`,
+					);
+				}
+				assert.equal(
+					await page.getAttribute('html', 'data-theme'),
+					dark ? 'dark' : 'light',
+				);
+				await page.keyboard.press('t');
+				assert.equal(
+					await page.getAttribute('html', 'data-theme'),
+					dark ? 'light' : 'dark',
+				);
+			},
+			{width, height, dark},
+		);
 });
 
 test('50,000 functions and 256 threads: only what is seen exists', {skip}, async () => {
 	await onPage(large, async page => {
 		await view(page, 'table');
 		assert.ok(Number(await page.getAttribute('.grid', 'aria-rowcount')) > 10000);
-		assert.ok(await page.locator('.grid .row').count() < 80);
+		assert.ok((await page.locator('.grid .row').count()) < 80);
 		await page.locator('.grid').press('End');
 		const last = Number(await page.getAttribute('.grid', 'aria-rowcount'));
-		assert.equal(await page.getAttribute('.grid [aria-selected="true"]', 'aria-rowindex'), String(last));
+		assert.equal(
+			await page.getAttribute('.grid [aria-selected="true"]', 'aria-rowindex'),
+			String(last),
+		);
 		await view(page, 'time');
 		assert.equal(await page.locator('button.time-lane').count(), 256);
 		await page.locator('.time-scroll').evaluate(e => e.scrollTo(0, 1e6));
@@ -559,13 +744,34 @@ test('50,000 functions and 256 threads: only what is seen exists', {skip}, async
 
 test('tables, trees and controls have roles and labels', {skip}, async () => {
 	await onPage(pair, async page => {
-		const all = await page.locator('#views a').evaluateAll(links => links.map(a => /** @type {HTMLElement} */ (a).dataset.view ?? ''));
+		const all = await page
+			.locator('#views a')
+			.evaluateAll(links =>
+				links.map(a => /** @type {HTMLElement} */ (a).dataset.view ?? ''),
+			);
 		for (const name of all) {
 			await view(page, name);
-			const bare = await page.evaluate(() => [...document.querySelectorAll('button, a, input, canvas, [role=grid], [role=treegrid]')]
-				.filter(e => !e.closest('[hidden]') && e.getAttribute('aria-hidden') !== 'true' && !e.closest('[aria-hidden=true]'))
-				.filter(e => !e.getAttribute('aria-label') && !e.textContent?.trim() && !e.closest('label'))
-				.map(e => e.outerHTML.slice(0, 120)));
+			const bare = await page.evaluate(() =>
+				[
+					...document.querySelectorAll(
+						'button, a, input, canvas, [role=grid], [role=treegrid]',
+					),
+				]
+					.filter(
+						e =>
+							!e.closest('[hidden]') &&
+							e.getAttribute('aria-hidden') !== 'true' &&
+							!e.closest('[aria-hidden=true]'),
+					)
+					.filter(
+						e =>
+							!e.getAttribute('aria-label') &&
+							!e.textContent?.trim() &&
+							!e.closest('label') &&
+							!e.closest('[tabindex][aria-label]'),
+					)
+					.map(e => e.outerHTML.slice(0, 120)),
+			);
 			assert.deepEqual(bare, [], name);
 		}
 		await view(page, 'tree');
@@ -577,12 +783,16 @@ test('tables, trees and controls have roles and labels', {skip}, async () => {
 });
 
 test('a print has the rows on paper and is light', {skip}, async () => {
-	await onPage(demo, async page => {
-		await view(page, 'table');
-		const pdf = await page.pdf({format: 'A4', printBackground: true});
-		assert.ok(pdf.length > 15000);
-		assert.equal(await page.getAttribute('html', 'data-theme'), 'dark');
-	}, {dark: true});
+	await onPage(
+		demo,
+		async page => {
+			await view(page, 'table');
+			const pdf = await page.pdf({format: 'A4', printBackground: true});
+			assert.ok(pdf.length > 15000);
+			assert.equal(await page.getAttribute('html', 'data-theme'), 'dark');
+		},
+		{dark: true},
+	);
 });
 
 test('damaged data is said, not hidden', {skip}, async () => {
