@@ -33,6 +33,7 @@ struct as_page_request {
 	struct as_query query;
 	bool served;           /* may ask its server for listings (connect-src 'self') */
 	bool no_listing;       /* without source and assembly */
+	bool embedded_only;    /* listings of the recording alone, nothing of this machine */
 	const char *cache_dir; /* of symbol indexes, for listings; NULL: none */
 };
 

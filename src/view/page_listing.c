@@ -245,7 +245,8 @@ static void add_function(struct hot *h, uint32_t function)
 		.function = function,
 		.cache_dir = h->p->q->cache_dir,
 		.files = h->files,
-		.embedded_only = as_now_ns() - h->start_ns > LOOKING_NS,
+		.embedded_only =
+			h->p->q->embedded_only || as_now_ns() - h->start_ns > LOOKING_NS,
 	};
 	struct as_listing *l;
 
