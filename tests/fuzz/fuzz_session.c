@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Any bytes as a session, through the reader, the model and every shape of profile and every export. CRCs would stop
- * nearly all mutations, so the input is taken both as a file and as the records of one good chunk.
+ * Any bytes as a session, through the reader, the model, every shape of profile and every export.
+ * CRCs would stop nearly all mutations, so the input is taken both as a file and as the records of
+ * one good chunk.
  * Seeds: a session with a few records of each kind, and the records of its only chunk.
  */
 #include <stdint.h>
