@@ -85,6 +85,12 @@ export function skidText(model) {
 		'How far samples lie from their cause is not recorded.';
 }
 
+/** @param {import('./types.js').Model} model */
+function skidShort(model) {
+	const event = model.meta.info.event || '';
+	return `${event === 'cpu-clock' ? 'Timer samples' : event ? 'Counter samples' : 'Samples'}: a cost may stand one or a few instructions late`;
+}
+
 class CodeView {
 	/** @param {Page} page */
 	constructor(page) {
@@ -308,7 +314,7 @@ class CodeView {
 		el('p', {class: 'soft'}, own.why)) : null,
 		...listing.notes.filter(text => !missing || text !== own.why).map(text => el('p', {class: 'code-note'}, text)),
 		el('details', {class: 'code-skid'},
-			el('summary', {}, 'How exact is a line?'), el('p', {}, skidText(this.page.model) +
+			el('summary', {}, skidShort(this.page.model)), el('p', {}, skidText(this.page.model) +
 			' Self is time in the line’s own instructions, total includes what it calls. ± is the 95 % interval, in percent of all samples.')));
 	}
 
@@ -391,7 +397,7 @@ class CodeView {
 		const scene = /** @type {CodeScene} */(this.scene), {sections, sources, costs} = scene;
 		const at = this.rows[this.source.active];
 		this.rows = codeRows(sections, sources, this.open, costs);
-		scene.hottestLine = Math.max(1e-12, ...this.rows.map(r => r.depth ? 0 : this.heat(r)));
+		scene.hottestLine = this.rows.reduce((most, r) => r.depth ? most : Math.max(most, this.heat(r)), 1e-12);
 		/** Per instruction the innermost row that shows it. */
 		this.rowOfInsn = new Int32Array(scene.listing.insns.length).fill(-1);
 		let width = 40;

@@ -38,7 +38,7 @@ export function flameSvg(p) {
 	const lowest = Math.min(p.lowest, SVG_ROWS_MAX - 1);
 	// Half a pixel of the file; ten times as fine, so that edges are exact.
 	p.flame.cull(boxes, {from: p.from, to: p.to, width: span, first: 0, last: lowest});
-	const rows = Math.max(0, ...boxes.depth.subarray(0, boxes.n)) + 1;
+	const rows = boxes.depth.subarray(0, boxes.n).reduce((most, d) => Math.max(most, d), 0) + 1;
 	const height = SVG_TOP + rows * SVG_ROW + SVG_SIDE;
 	const out = ['<?xml version="1.0" encoding="UTF-8"?>\n',
 		`<svg xmlns="http://www.w3.org/2000/svg" width="${SVG_WIDTH}" height="${height}" viewBox="0 0 ${SVG_WIDTH} ${height}">\n`,

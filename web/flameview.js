@@ -14,12 +14,13 @@ import { shortPath } from './codeview.js';
 import { callTree, nodePath, nodeShare, searchNames } from './tree.js';
 import { keyShare } from './table.js';
 import { diffTree, makeDiff } from './diff.js';
-import { count, percent, share, weight } from './format.js';
+import { count, percent, points, share, weight } from './format.js';
 import { alignedText, treeText } from './text.js';
 
 /** @typedef {import('./page.js').Page} Page */
 /** @typedef {import('./page.js').View} View */
 /** @typedef {import('./types.js').Tree} Tree */
+/** @typedef {import('./diff.js').Change} Change */
 /** @typedef {import('./color.js').ColorMode} ColorMode */
 
 /**
@@ -250,7 +251,7 @@ class FlameView {
 		});
 		this.palette = all;
 		fill(this.legend, ...legend.map(row => el('span', {class: 'flame-key', title: row.title || null},
-			el('i', {style: {'background-color': row.color}}), row.label || null)),
+			el('i', {style: {'background-color': row.color}}), row.label ? el('span', {title: row.label}, row.label) : null)),
 		el('span', {class: 'flame-key'}, el('i', {class: 'hatched'}), 'small frames, together'));
 	}
 
@@ -377,9 +378,13 @@ class FlameView {
 		/** @type {[string, string][]} */
 		const rows = [];
 		if (diff && scene.a && scene.b && scene.verdict) {
-			const a = scene.a[node], b = scene.b[node], word = {'1': 'more', '-1': 'less', '0': 'difference not resolved'};
-			rows.push(['base', percent(a)], ['now', percent(b)], ['change', `${b >= a ? '+' : '−'}${percent(Math.abs(b - a))} · ${
-				word[/** @type {'0'} */(String(scene.verdict[node]))]}`]);
+			const a = scene.a[node], b = scene.b[node];
+			rows.push(['base', percent(a)], ['now', percent(b)], ['change', `${points(b - a)} points, ${
+				['resolved: less', 'not resolved', 'resolved: more'][scene.verdict[node] + 1]}`]);
+			const row = diff.rows.find(r => r.key === tree.key[node]);
+			const change = (/** @type {Change} */ c) => `${points(c.delta)} [${points(c.low)}, ${points(c.high)}]`;
+			if (row)
+				rows.push(['in all', `self ${change(row.self)}, total ${change(row.total)}`]);
 		} else {
 			const total = precise ? share(nodeShare(profile, tree, node)) : percent(tree.total[node] / tree.weight);
 			rows.push(['total', `${total} · ${weight(tree.total[node], unit)}`]);
@@ -518,7 +523,7 @@ class FlameView {
 			segment('Inverted', inverted, 'functions first, their callers under them', () => this.set({inverted: '1', zoom: '', at: ''}))),
 		page.base ? this.choice('side', 'widths of', this.get('side'), [['', 'now'], ['base', 'the base'], ['both', 'both, mean']]) :
 			el('span', {class: 'flame-pair'}, this.choice('group', 'grouped', this.get('group'),
-				[['', 'all together'], ['thread', 'per thread'], ['process', 'per process']]),
+				[['', 'all together'], ['thread', 'per thread'], ['process', 'per process']], this.get('order') === 'time'),
 			this.choice('order', 'order', this.get('order'), [['', 'heaviest first'], ['time', 'as time passed']])),
 		this.choice('color', 'colour', this.mode, [...page.base ? /** @type {[string, string][]} */([['diff', 'difference']]) : [],
 			...COLOR_MODES.map(m => /** @type {[string, string]} */([m.mode, m.label]))]),
@@ -531,13 +536,14 @@ class FlameView {
 	 * @param {string} label
 	 * @param {string} value
 	 * @param {[string, string][]} options
+	 * @param {boolean} [fixed]   has no say now
 	 */
-	choice(name, label, value, options) {
+	choice(name, label, value, options, fixed) {
 		const change = (/** @type {Event} */ ev) => {
 			const next = /** @type {HTMLSelectElement} */(ev.target).value;
 			this.set(name === 'color' || name === 'side' ? {[name]: next} : {[name]: next, zoom: '', at: ''});
 		};
-		return el('label', {class: 'flame-choice'}, el('span', {class: 'soft'}, label), el('select', {onchange: change, 'aria-label': label},
+		return el('label', {class: 'flame-choice'}, el('span', {class: 'soft'}, label), el('select', {onchange: change, 'aria-label': label, disabled: fixed, title: fixed ? 'time is always per thread' : null},
 			...options.map(([v, text]) => el('option', {value: v, selected: v === value}, text))));
 	}
 
