@@ -178,16 +178,6 @@ static void put_name(struct writer *w, const char *what, const char *name, uint6
 	}
 }
 
-/* A number that is used again for another process moves out of the way of the first. */
-static uint64_t pid_of(const struct as_model *m, uint32_t process)
-{
-	uint64_t before = 0;
-
-	for (uint32_t p = 0; p < process; p++)
-		before += m->processes.v[p].pid == m->processes.v[process].pid;
-	return m->processes.v[process].pid + before * PID_MAX;
-}
-
 static void put_thread(struct writer *w, const struct as_by_thread *by, uint32_t thread)
 {
 	const struct as_model *m = w->s->model;
@@ -216,8 +206,9 @@ static void put_threads(struct writer *w, const uint32_t *threads, size_t n)
 	for (size_t i = 0; i < n && as_sink_status(w->out) == 0; i++) {
 		const struct as_m_thread *t = &m->threads.v[threads[i]];
 
-		w->pid = pid_of(m, t->process);
-		w->tid = t->tid;
+		/* numbers used again move out of the way of the first */
+		w->pid = m->processes.v[t->process].pid + as_pid_round(m, t->process) * PID_MAX;
+		w->tid = t->tid + as_tid_round(m, threads, i) * PID_MAX;
 		if (t->process != process)
 			put_name(w, "process", m->processes.v[t->process].name, t->process);
 		process = t->process;

@@ -6,6 +6,7 @@
  * A sample takes 20 to 35 bytes of text (stack, time, weight and CPU time); stacks are a tree that
  * all threads share.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "exchange/firefox_priv.h"
@@ -273,25 +274,26 @@ static void put_end(struct as_fx *x, const char *key, uint64_t end_ns)
 		as_json_null(&x->j, key);
 }
 
-/* Texts, because a number may be used again while the recording runs: "42", "42.1". */
-static void put_pid(struct as_fx *x, uint32_t process)
+/* Used again while the recording runs: "42.1" after "42". Processes are always texts. */
+static void put_number(struct as_fx *x, const char *key, uint32_t number, unsigned round)
 {
-	const struct as_model *m = x->s->model;
-	AS_CLEANUP(as_buf_clear) struct as_buf b = {0};
-	unsigned before = 0;
+	char text[32];
 
-	for (uint32_t p = 0; p < process; p++)
-		before += m->processes.v[p].pid == m->processes.v[process].pid;
-	as_buf_addf(&b, "%u", m->processes.v[process].pid);
-	if (before)
-		as_buf_addf(&b, ".%u", before);
-	as_json_str(&x->j, "pid", b.p);
+	if (round)
+		snprintf(text, sizeof text, "%u.%u", number, round);
+	else
+		snprintf(text, sizeof text, "%u", number);
+	if (round || key[0] == 'p')
+		as_json_str(&x->j, key, text);
+	else
+		as_json_u64(&x->j, key, number);
 }
 
-static void put_thread(struct as_fx *x, const struct as_by_thread *by, uint32_t thread,
-		       const struct as_lost_list *lost)
+static void put_thread(struct as_fx *x, const struct as_by_thread *by, const uint32_t *threads,
+		       size_t i, const struct as_lost_list *lost)
 {
 	const struct as_model *m = x->s->model;
+	uint32_t thread = threads[i];
 	const struct as_m_thread *t = &m->threads.v[thread];
 	const struct as_m_process *p = &m->processes.v[t->process];
 
@@ -307,8 +309,8 @@ static void put_thread(struct as_fx *x, const struct as_by_thread *by, uint32_t 
 	as_json_arr(&x->j, "pausedRanges");
 	as_json_end(&x->j);
 	as_json_bool(&x->j, "showMarkersInTimeline", lost != NULL);
-	put_pid(x, t->process);
-	as_json_u64(&x->j, "tid", t->tid);
+	put_number(x, "pid", p->pid, as_pid_round(m, t->process));
+	put_number(x, "tid", t->tid, as_tid_round(m, threads, i));
 	put_samples(x, by, thread);
 	put_markers(x, lost);
 	as_json_end(&x->j);
@@ -343,7 +345,7 @@ static void put_document(struct as_fx *x)
 	as_fx_tables(x);
 	as_json_arr(&x->j, "threads");
 	for (size_t i = 0; i < n && as_sink_status(x->out) == 0; i++)
-		put_thread(x, &by, threads[i], i == 0 && lost.v.n ? &lost : NULL);
+		put_thread(x, &by, threads, i, i == 0 && lost.v.n ? &lost : NULL);
 	as_json_end(&x->j);
 	as_json_end(&x->j);
 	as_buf_addc(&x->out->out, '\n');

@@ -207,7 +207,7 @@ static void put_profile_name(struct writer *w, uint32_t thread)
 
 	if (strcmp(p->name, t->name) != 0)
 		as_buf_addf(&name, "%s ", p->name);
-	as_buf_addf(&name, "%s (%u)", t->name, t->tid);
+	as_buf_addf(&name, "%s (%u)", t->name[0] ? t->name : "[unnamed]", t->tid);
 	if (w->merge)
 		as_buf_adds(&name, ", stacks merged, not in the order of time");
 	as_json_str(&w->j, "name", as_buf_str(&name));

@@ -63,6 +63,30 @@ uint32_t *as_threads_in_order(const struct as_selection *s, size_t *ret_n)
 	return v;
 }
 
+unsigned as_pid_round(const struct as_model *m, uint32_t process)
+{
+	unsigned before = 0;
+
+	for (uint32_t p = 0; p < process; p++)
+		before += m->processes.v[p].pid == m->processes.v[process].pid;
+	return before;
+}
+
+unsigned as_tid_round(const struct as_model *m, const uint32_t *threads, size_t i)
+{
+	const struct as_m_thread *t = &m->threads.v[threads[i]];
+	unsigned before = 0;
+
+	/* their order puts those of one number together */
+	for (; i > 0; i--, before++) {
+		const struct as_m_thread *u = &m->threads.v[threads[i - 1]];
+
+		if (u->process != t->process || u->tid != t->tid)
+			break;
+	}
+	return before;
+}
+
 void as_path_of(const struct as_selection *s, uint32_t group, struct as_path *ret)
 {
 	const struct as_model *m = s->model;

@@ -33,6 +33,11 @@ static inline uint32_t as_sample_group(const struct as_selection *s, uint32_t sa
  * frees; *ret_n is s->n_threads. */
 uint32_t *as_threads_in_order(const struct as_selection *s, size_t *ret_n);
 
+/* A number may be used again while the recording runs. How many processes, or threads of the same
+ * process, before this one had it; threads: in order, i an index into them. */
+unsigned as_pid_round(const struct as_model *m, uint32_t process);
+unsigned as_tid_round(const struct as_model *m, const uint32_t *threads, size_t i);
+
 struct as_path {
 	AS_VEC(uint32_t) v; /* functions, outermost first */
 	AS_VEC(uint32_t) stacks;

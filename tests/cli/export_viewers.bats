@@ -40,11 +40,11 @@ agrees() {
 	jq -e '[.threads[] | [.pid, .processName, .tid, .name]] ==
 		[["4242", "indexer", 4242, "indexer"], ["4242", "indexer", 4243, "worker-1"],
 		 ["300", "cc", 300, "cc"], ["300.1", "ld", 300, "cc"],
-		 ["300.1", "ld", 301, "[unnamed]"]]' f
+		 ["300.1", "ld", "300.1", "[unnamed]"]]' f
 	jq -e '.threads[2].processShutdownTime == 850 and .threads[3].processStartupTime == 900' f
 	jq -e '[.threads[].samples.time[]] | min < 10 and max < 1800 and max > 1780' f
 	assay export --to speedscope family.assay | jq -e '[.profiles[].name] ==
-		["indexer (4242)", "indexer worker-1 (4243)", "cc (300)", "ld cc (300)", "ld  (301)"]'
+		["indexer (4242)", "indexer worker-1 (4243)", "cc (300)", "ld cc (300)", "ld [unnamed] (300)"]'
 }
 
 @test "a thread that waits has no events while it does" {

@@ -10,7 +10,7 @@
  *	make-session hostile FILE	names that try to break out of terminals, SVG, CSV and JSON
  *	make-session deep FILE		20,000 frames of recursion
  *	make-session empty FILE		no samples
- *	make-session family FILE	three processes, one number twice, pauses, losses with times,
+ *	make-session family FILE	three processes, numbers used again, pauses, losses with times,
  *					generated and unknown code, recursion, samples without stacks
  *	make-session big FILE N		N samples on many stacks
  */
@@ -426,7 +426,7 @@ static void family_tree(void)
 {
 	static const uint8_t id[20] = {0x12, 0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde, 0xf0, 1,  2,
 				       3,    4,    5,    6,    7,    8,    9,    10,   11, 12};
-	static const uint64_t tids[3] = {300, 300, 301};
+	static const uint64_t tids[3] = {300, 300, 300};
 
 	as_write_module(w, &(struct as_rec_module){.id = MODULE_JIT, .kind = AS_MODULE_JIT});
 	as_write_module(w, &(struct as_rec_module){.id = MODULE_ID,

@@ -117,7 +117,7 @@ def threads():
         assert report['kept'] == 1
     assert set(found) == {('4242', 'indexer', 4242, 'indexer'), ('4242', 'indexer', 4243, 'worker-1'),
                           ('300', 'cc', 300, 'cc'), ('300.1', 'ld', 300, 'cc'),
-                          ('300.1', 'ld', 301, '[unnamed]')}, found
+                          ('300.1', 'ld', '300.1', '[unnamed]')}, found
     # the loader does not count a thread's first sample: nothing came before it
     assert 0.98 < sum(found.values()) * 1e6 / sum(cpu.d['samples']['weight']) <= 1
 

@@ -70,7 +70,7 @@ def sandwich():
 
 def threads():
     assert opened('family')['profiles'] == ['indexer (4242)', 'indexer worker-1 (4243)',
-                                            'cc (300)', 'ld cc (300)', 'ld  (301)']
+                                            'cc (300)', 'ld cc (300)', 'ld [unnamed] (300)']
 
 
 def lost():
