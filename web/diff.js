@@ -1,22 +1,34 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Two profiles: what changed, and whether the samples can tell.
+// Two profiles: what changed, and what of it is more than chance. The procedure is that of
+// `assay diff` with one session a side; it and its sources are told in src/model/diff.h. In short:
+// limits of both sides' shares joined (square-and-add), widened by what all rows together differ by
+// beyond their samples, levels adjusted for the number of rows. Resolved: the adjusted level is
+// below 5 % and the change at least half a percentage point.
 //
-// A difference is of shares, now minus base. Its interval puts the intervals of both sides together
-// (the square-and-add rule of R. G. Newcombe, Stat. Med. 17 (1998) 873, method 10; for intervals of
-// any origin G. Y. Zou, A. Donner, Stat. Med. 27 (2008) 1693), so that design effects and few
-// samples of either side count. A change is resolved when the interval leaves out 0 and one side
-// has enough samples for its own interval to mean something. It speaks of these two runs: how runs
-// of one program differ among themselves is for `assay bench` to say.
+// It speaks of these two runs. How runs of one program differ among themselves more than their rows
+// show is for several sessions a side, or for `assay bench`.
 import {KEY_ALL, KeyTree} from './ktree.js';
+import {Identity} from './identity.js';
+import {erfc, normalQuantile, proportionInterval} from './stats.js';
+import {table} from './table.js';
 import {callTree, nodeShares} from './tree.js';
-import {keyShare, table} from './table.js';
 
 /** @typedef {import('./types.js').Share} Share */
 /** @typedef {import('./types.js').Tree} Tree */
 /** @typedef {import('./types.js').By} By */
 /** @typedef {import('./query.js').Profile} Profile */
 /** @typedef {import('./names.js').Name} Name */
-/** @typedef {{delta: number, low: number, high: number, resolved: boolean}} Change */
+/** @typedef {'up' | 'down' | 'equal' | 'undecided'} Verdict */
+
+/**
+ * @typedef {object} Change
+ * @property {number} delta   of shares, now minus base
+ * @property {number} low
+ * @property {number} high
+ * @property {boolean} resolved  verdict is up or down
+ * @property {Verdict} verdict   equal: whatever it is, it is less than half a point
+ * @property {boolean} shareOnly  the share moved because the rest did: its own CPU time did not
+ */
 /**
  * @typedef {object} DiffRow
  * @property {number} key   of the Diff
@@ -28,31 +40,84 @@ import {keyShare, table} from './table.js';
  * @property {Change} total
  */
 
-const SAMPLES_MIN = 6;
+const MIN_EFFECT = 0.005;
+const LEVEL = 0.05;
+const FEW_SAMPLES = 10; // of both sides together; below, a row tells nothing of others
+const DRIFT_SAMPLES = 20; // of each side, for the ratio of CPU times
+const ROWS_MIN = 20; // that tell a spread of all rows
+const MEDIAN_Z = 0.6744897501960817; // of |N(0, 1)|
+const Z = normalQuantile(0.975);
+
+// ---- one difference ----
+
+/** @typedef {{a: Share, b: Share, delta: number, low: number, high: number, p: number, adjusted: number}} Pair */
 
 /**
  * @param {Share} a
  * @param {Share} b
- * @returns {Change}
+ * @returns {Pair}
  */
-export function changeOf(a, b) {
+function pairOf(a, b) {
 	const delta = b.value - a.value;
-	if (a.samples === 0 && b.samples === 0)
-		return {delta, low: 0, high: 0, resolved: false};
-	const low = delta - Math.hypot(b.value - b.low, a.high - a.value);
-	const high = delta + Math.hypot(b.high - b.value, a.value - a.low);
-	return {delta, low, high,
-		resolved: (low > 0 || high < 0) && Math.max(a.samples, b.samples) >= SAMPLES_MIN};
+	return {a, b, delta, p: 1, adjusted: 1,
+		low: delta - Math.hypot(b.value - b.low, a.high - a.value),
+		high: delta + Math.hypot(b.high - b.value, a.value - a.low)};
+}
+
+/** The difference in units of its error on the side towards zero. @param {Pair} p */
+function unitsOf(p) {
+	const half = p.delta > 0 ? p.delta - p.low : p.high - p.delta;
+	return half > 0 ? Z * p.delta / half : 0;
+}
+
+/** @param {Pair} p */
+function tells(p) {
+	return p.a.samples + p.b.samples >= FEW_SAMPLES;
+}
+
+/** @param {number[]} v */
+function median(v) {
+	const s = Float64Array.from(v).sort(), n = s.length;
+	return n ? n % 2 ? s[n >> 1] : (s[n / 2 - 1] + s[n / 2]) / 2 : NaN;
+}
+
+/** What all rows together differ by, in units of their sampling errors; at least 1. @param {Pair[]} pairs */
+function spreadOf(pairs) {
+	const z = pairs.filter(tells).map(p => Math.abs(unitsOf(p)));
+	return z.length >= ROWS_MIN ? Math.max(1, median(z) / MEDIAN_Z) : 1;
 }
 
 /**
- * What a key is on both sides: its full name and module (its address where it has no name).
- * @param {Name} name
+ * Widens the intervals and sets the levels, adjusted for the number of pairs (Benjamini-Hochberg).
+ * Those with too few samples are no tests: they cannot be found, and do not burden the others.
+ * @param {Pair[]} pairs
+ * @param {number} widened
  */
-function meaningOf(name) {
-	return `${name.kind}\n${name.module}\n${name.full}` +
-		(name.kind === 'line' ? `\n${name.file}\n${name.line}` : '');
+function judge(pairs, widened) {
+	for (const p of pairs) {
+		p.low = p.delta - (p.delta - p.low) * widened;
+		p.high = p.delta + (p.high - p.delta) * widened;
+		p.p = erfc(Math.abs(unitsOf(p)) * Math.SQRT1_2);
+	}
+	const tests = pairs.filter(tells).sort((x, y) => x.p - y.p);
+	let least = 1;
+	for (let i = tests.length - 1; i >= 0; i--)
+		tests[i].adjusted = least = Math.min(least, tests[i].p * tests.length / (i + 1));
 }
+
+/** @param {Pair} p @returns {Verdict} */
+function verdictOf(p) {
+	if (p.adjusted <= LEVEL && Math.abs(p.delta) >= MIN_EFFECT)
+		return p.delta > 0 ? 'up' : 'down';
+	return p.low > -MIN_EFFECT && p.high < MIN_EFFECT ? 'equal' : 'undecided';
+}
+
+/** @param {Share} s */
+function relativeError(s) {
+	return s.value > 0 && s.low > 0 ? Math.log(s.high / s.low) / 2 / Z : Infinity;
+}
+
+// ---- rows ----
 
 export class Diff {
 	/**
@@ -68,11 +133,13 @@ export class Diff {
 		this.keys = new Map();
 		/** @type {Name[]} */
 		this.names = [];
-		/** @type {Map<number, number>} */
-		this.ofA = new Map();
-		/** @type {Map<number, number>} */
-		this.ofB = new Map();
-		/** @type {DiffRow[]} */
+		/** @type {Map<Profile, {identity: Identity, own: Map<number, number>}>} */
+		this.sides = new Map();
+		for (const profile of [a, b])
+			this.sides.set(profile, {identity: new Identity(profile.model), own: new Map()});
+		/** Factors on the sampling intervals, and the median ratio of CPU times; NaN: too few rows. */
+		this.widened = {self: 1, total: 1};
+		this.drift = {self: NaN, total: NaN};
 		this.rows = this.makeRows();
 	}
 
@@ -86,52 +153,104 @@ export class Diff {
 	 * @param {number} key  of it
 	 */
 	keyOf(profile, key) {
-		const known = profile === this.a ? this.ofA : this.ofB;
-		let own = known.get(key);
+		const side = this.sides.get(profile);
+		if (!side)
+			return KEY_ALL;
+		let own = side.own.get(key);
 		if (own === undefined) {
-			const name = profile.name(key), meaning = meaningOf(name);
+			const name = profile.name(key), meaning = side.identity.of(name);
 			own = this.keys.get(meaning);
 			if (own === undefined) {
 				own = this.names.push(name) - 1;
 				this.keys.set(meaning, own);
 			}
-			known.set(key, own);
+			side.own.set(key, own);
 		}
 		return own;
 	}
 
+	/**
+	 * Of a key that no sample has.
+	 * @param {Profile} profile
+	 * @returns {Share}
+	 */
+	none(profile) {
+		const n = profile.samples;
+		return {value: 0, low: 0, high: n ? proportionInterval(0, n, Z)[1] : 1, samples: 0};
+	}
+
 	/** @returns {DiffRow[]} */
 	makeRows() {
-		const {a, b} = this;
-		const none = {a: keyShare(a, KEY_ALL - 1), b: keyShare(b, KEY_ALL - 1)};
+		const {a, b} = this, noneA = this.none(a), noneB = this.none(b);
 		/** @type {Map<number, DiffRow>} */
 		const rows = new Map();
 		for (const [side, profile] of /** @type {['a' | 'b', Profile][]} */ (
 			[['a', a], ['b', b]])) {
-			for (const r of table(profile, this.by)) {
+			// Keys of one side that mean the same are one row.
+			/** @type {Map<number, number>} */
+			const firsts = new Map();
+			const same = (/** @type {number} */ key) => {
+				const own = this.keyOf(profile, key);
+				if (!firsts.has(own))
+					firsts.set(own, key);
+				return firsts.get(own) ?? key;
+			};
+			for (const r of table(profile, this.by, same)) {
 				const key = this.keyOf(profile, r.key);
-				const row = rows.get(key) ?? {key, keyA: -1, keyB: -1, a: none.a, b: none.b,
-					self: NO_CHANGE, total: NO_CHANGE};
-				// Functions of one name in one module are one here; the heavier one speaks.
-				if (row[side] === none[side]) {
-					row[side] = {self: r.self, total: r.total};
-					row[side === 'a' ? 'keyA' : 'keyB'] = r.key;
-				}
+				const row = rows.get(key) ?? {key, keyA: -1, keyB: -1,
+					a: {self: noneA, total: noneA},
+					b: {self: noneB, total: noneB}, self: NO_CHANGE, total: NO_CHANGE};
+				row[side] = {self: r.self.samples ? r.self : this.none(profile), total: r.total};
+				row[side === 'a' ? 'keyA' : 'keyB'] = r.key;
 				rows.set(key, row);
 			}
 		}
 		const list = Array.from(rows.values());
-		for (const row of list) {
-			row.self = changeOf(row.a.self, row.b.self);
-			row.total = changeOf(row.a.total, row.b.total);
-		}
-		return list.sort((x, y) => Math.abs(y.self.delta) - Math.abs(x.self.delta) ||
+		this.judgeRows(list, 'self');
+		this.judgeRows(list, 'total');
+		return list.sort((x, y) => Number(y.self.resolved) - Number(x.self.resolved) ||
+			Math.abs(y.self.delta) - Math.abs(x.self.delta) ||
 			Math.abs(y.total.delta) - Math.abs(x.total.delta) || x.key - y.key);
+	}
+
+	/** @param {DiffRow[]} rows @param {'self' | 'total'} which */
+	judgeRows(rows, which) {
+		const seen = rows.filter(r => r.a[which].samples || r.b[which].samples);
+		const pairs = seen.map(r => pairOf(r.a[which], r.b[which]));
+		const widened = this.widened[which] = spreadOf(pairs);
+		judge(pairs, widened);
+		this.drift[which] = this.driftOf(pairs);
+		seen.forEach((r, i) => {
+			const p = pairs[i], verdict = verdictOf(p), resolved = verdict === 'up' ||
+				verdict === 'down';
+			r[which] = {delta: p.delta, low: p.low, high: p.high, verdict, resolved,
+				shareOnly: resolved && this.onlyShare(p, which)};
+		});
+	}
+
+	/** Median ratio of the CPU times of rows that both sides know well: the machine's doing. @param {Pair[]} pairs */
+	driftOf(pairs) {
+		const scale = this.b.weight / this.a.weight;
+		const ratios = pairs.filter(p => Math.min(p.a.samples, p.b.samples) >= DRIFT_SAMPLES &&
+			p.a.value > 0)
+			.map(p => Math.log(p.b.value / p.a.value * scale));
+		const inTime = this.a.model.meta.unit === 'ns' && this.b.model.meta.unit === 'ns';
+		return inTime && ratios.length >= 5 ? Math.exp(median(ratios)) : NaN;
+	}
+
+	/** Whether the row's own CPU time, against the rest of the program, is where it was. @param {Pair} p @param {'self' | 'total'} which */
+	onlyShare(p, which) {
+		const scale = this.b.weight / this.a.weight;
+		const ratio = Math.log(p.b.value / p.a.value * scale / this.drift[which]);
+		const error = Math.hypot(relativeError(p.a), relativeError(p.b));
+		return Number.isFinite(ratio) && Number.isFinite(error) &&
+			Math.abs(ratio) < Z * error * this.widened[which];
 	}
 }
 
 /** @type {Change} */
-const NO_CHANGE = {delta: 0, low: 0, high: 0, resolved: false};
+const NO_CHANGE = {delta: 0, low: 0, high: 0, resolved: false, verdict: 'undecided',
+	shareOnly: false};
 
 /**
  * @param {Profile} a
@@ -141,6 +260,8 @@ const NO_CHANGE = {delta: 0, low: 0, high: 0, resolved: false};
 export function makeDiff(a, b, by = 'function') {
 	return new Diff(a, b, by);
 }
+
+// ---- trees ----
 
 /**
  * Both trees as one; a box is as wide as the mean of its shares on the two sides, so that what is
@@ -171,7 +292,7 @@ export function diffTree(diff, o = {}) {
 		return share;
 	});
 	return {tree: unionTree(union, shares), a: shares[0], b: shares[1],
-		verdict: verdicts(union.n, sides, shares)};
+		verdict: nodeVerdicts(diff, union.n, sides)};
 }
 
 /**
@@ -202,36 +323,42 @@ function unionTree(union, shares) {
 }
 
 /**
+ * As rows are judged, over the nodes that are heavy enough to have intervals; widened as total
+ * rows.
+ * @param {Diff} diff
  * @param {number} n
  * @param {{profile: Profile, tree: Tree, to: Int32Array}[]} sides
- * @param {Float64Array[]} shares
  */
-function verdicts(n, sides, shares) {
-	const bounds = sides.map(({profile, tree, to}, side) => {
-		const {low, high} = nodeShares(profile, tree);
-		const samples = new Float64Array(n), l = new Float64Array(n),
-			h = new Float64Array(n).fill(NaN);
-		for (let i = 0; i < tree.n; i++) {
-			samples[to[i]] = tree.samples[i];
-			l[to[i]] = low[i];
-			h[to[i]] = high[i];
+function nodeVerdicts(diff, n, sides) {
+	/** @type {(Share | null)[][]} */
+	const shares = sides.map(({profile, tree, to}) => {
+		const {low, high} = nodeShares(profile, tree), none = diff.none(profile);
+		/** @type {(Share | null)[]} */
+		const of = Array(n).fill(none);
+		for (let i = 1; i < tree.n; i++) {
+			const value = tree.total[i] / profile.weight, known = of[to[i]];
+			// Nodes of one side that mean the same: no interval of both together is at hand.
+			of[to[i]] = Number.isNaN(low[i]) || known !== none ? null :
+				{value, low: low[i], high: high[i], samples: tree.samples[i]};
 		}
-		// A node that is not there may yet have up to a share that no sample came of.
-		const none = keyShare(profile, KEY_ALL - 1).total.high;
-		for (let i = 0; i < n; i++) {
-			if (!samples[i]) {
-				l[i] = 0;
-				h[i] = none;
-			}
-		}
-		return {samples, l, h, share: shares[side]};
+		return of;
 	});
-	const [a, b] = bounds, verdict = new Int8Array(n);
+	/** @type {Pair[]} */
+	const pairs = [];
+	/** @type {number[]} */
+	const nodes = [];
+	const verdict = new Int8Array(n);
 	for (let i = 1; i < n; i++) {
-		const change = changeOf(
-			{value: a.share[i], low: a.l[i], high: a.h[i], samples: a.samples[i]},
-			{value: b.share[i], low: b.l[i], high: b.h[i], samples: b.samples[i]});
-		verdict[i] = change.resolved ? Math.sign(change.delta) : 0;
+		const a = shares[0][i], b = shares[1][i];
+		if (a && b && (a.samples || b.samples)) {
+			nodes.push(i);
+			pairs.push(pairOf(a, b));
+		}
 	}
+	judge(pairs, diff.widened.total);
+	pairs.forEach((p, i) => {
+		const v = verdictOf(p);
+		verdict[nodes[i]] = v === 'up' ? 1 : v === 'down' ? -1 : 0;
+	});
 	return verdict;
 }

@@ -68,16 +68,19 @@ function compareBytes(a, b) {
  * Threads and processes: frames do not matter.
  * @param {Profile} profile
  * @param {'thread' | 'process'} by
+ * @param {(key: number) => number} [same]
  */
-function taskTable(profile, by) {
+function taskTable(profile, by, same = key => key) {
 	const {model, names, lo, blocks} = profile, {thread, time, weight} = model.samples;
 	const {endOf} = profile.base('function', '');
 	const n = by === 'thread' ? model.threads.length : model.processes.length;
+	const firstKey = by === 'thread' ? names.threads : names.processes;
+	const rowOf = Int32Array.from({length: n}, (_, i) => same(firstKey + i) - firstKey);
 	const rows = new ShareRows(blocks, n), samples = new Float64Array(n);
 	for (let i = 0; i < endOf.length; i++) {
 		if (endOf[i] < 0)
 			continue;
-		const t = thread[lo + i], row = by === 'thread' ? t : model.threads[t].process;
+		const t = thread[lo + i], row = rowOf[by === 'thread' ? t : model.threads[t].process];
 		rows.add(row, blocks.index(time[lo + i]), weight[lo + i]);
 		samples[row]++;
 	}
@@ -86,8 +89,7 @@ function taskTable(profile, by) {
 		if (!samples[i])
 			continue;
 		const e = rows.estimate(i, samples[i]);
-		drafts.push({key: (by === 'thread' ? names.threads : names.processes) + i, self: e,
-			total: e});
+		drafts.push({key: firstKey + i, self: e, total: e});
 	}
 	return sorted(profile, drafts);
 }
@@ -96,11 +98,12 @@ function taskTable(profile, by) {
  * All rows, by self, heaviest first.
  * @param {Profile} profile
  * @param {By} by
+ * @param {(key: number) => number} [same]  the key that stands for a key: rows put together
  * @returns {Row[]}
  */
-export function table(profile, by) {
+export function table(profile, by, same = key => key) {
 	if (by === 'thread' || by === 'process')
-		return taskTable(profile, by);
+		return taskTable(profile, by, same);
 	const base = profile.base(by, ''), t = base.tree, names = profile.names;
 	const rowOfKey = new Int32Array(profile.keyCount).fill(-1),
 		rowOf = new Int32Array(t.n).fill(-1);
@@ -108,8 +111,12 @@ export function table(profile, by) {
 	const keys = [];
 	for (let i = 1; i < t.n; i++) {
 		const key = t.key[i];
-		if (rowOfKey[key] < 0)
-			rowOfKey[key] = keys.push(key) - 1;
+		if (rowOfKey[key] < 0) {
+			const main = same(key);
+			if (rowOfKey[main] < 0)
+				rowOfKey[main] = keys.push(main) - 1;
+			rowOfKey[key] = rowOfKey[main];
+		}
 		rowOf[i] = rowOfKey[key];
 	}
 	// A marker is a place in a tree; it is a row only where it holds samples itself.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
-import {changeOf, diffTree, makeDiff} from '../../web/diff.js';
+import {diffTree, makeDiff} from '../../web/diff.js';
+import {Identity, stableFunction, stableModule} from '../../web/identity.js';
 import {defaultQuery, makeProfile} from '../../web/query.js';
-import {Estimate} from '../../web/stats.js';
 import {demoModel, ModelBuilder, randomOf, syntheticModel} from './synthetic.js';
 
 /** @typedef {import('../../web/types.js').Model} Model */
@@ -27,42 +27,58 @@ function thinned(m, keep) {
 /** @param {Model} m */
 const profileOf = m => makeProfile(m, defaultQuery());
 
-/** @param {number} k @param {number} n */
-const seen = (k, n) => new Estimate(k / n, k, n, 1);
+/**
+ * A program whose functions f0, f1, … have so many samples, one after the other in small turns.
+ * @param {number[]} counts
+ * @param {string} [module]
+ * @param {(i: number) => string} [nameOf]
+ */
+function counted(counts, module = '/usr/bin/prog', nameOf = i => `f${i}`) {
+	const b = new ModelBuilder();
+	b.module(module);
+	const stacks = counts.map((_, i) => b.stack([b.frame([{f: b.func(nameOf(i))}])]));
+	const total = counts.reduce((s, n) => s + n, 0);
+	/** @type {{at: number, stack: number}[]} */
+	const list = [];
+	counts.forEach((n, i) => {
+		for (let k = 0; k < n; k++)
+			list.push({at: (k + (i % 17 + 1) / 19) / n, stack: stacks[i]});
+	});
+	list.sort((x, y) => x.at - y.at).forEach((s, i) => b.sample(i * 1e6, s.stack));
+	return {profile: profileOf(b.model({info: {program: '/usr/bin/prog', cwd: '/home/u'}})), total};
+}
+
+/** @param {number[]} a @param {number[]} b */
+function diffOf(a, b) {
+	const diff = makeDiff(counted(a).profile, counted(b).profile);
+	return Object.fromEntries(diff.rows.map(r => [diff.name(r.key).full, r]));
+}
 
 test('no sample against one, and few against few, is never a change', () => {
-	for (const n of [50, 1000, 1e6]) {
-		for (const [a, b] of [[0, 1], [1, 0], [0, 2], [0, 3], [1, 4], [0, 4], [2, 5], [5, 5],
-			[0, 0]])
-			assert.ok(!changeOf(seen(a, n), seen(b, n)).resolved, `${a} against ${b} of ${n}`);
+	const rest = 60;
+	for (const [a, b] of [[0, 1], [1, 0], [0, 2], [0, 3], [1, 4], [0, 4], [2, 5], [5, 4]]) {
+		const row = diffOf([rest, a], [rest, b]).f1;
+		assert.ok(!row.self.resolved && !row.total.resolved, `${a} against ${b}`);
 	}
 });
 
-test('a clear change is resolved and its interval holds the truth', () => {
-	const c = changeOf(seen(1000, 10000), seen(1500, 10000));
-	assert.ok(c.resolved && c.low > 0.03 && c.low < 0.05 && c.high > 0.05 && c.high < 0.07);
-	assert.ok(changeOf(seen(30, 10000), seen(0, 10000)).resolved);
-	const same = changeOf(seen(1000, 10000), seen(1020, 10000));
-	assert.ok(!same.resolved && same.low < 0 && same.high > 0);
+test('a clear change is resolved, its interval holds the truth, half a point is nothing', () => {
+	const {f0, f1, f2} = diffOf([5000, 1000, 4000], [4500, 1500, 4000]);
+	assert.equal(f1.self.verdict, 'up');
+	assert.ok(f1.self.resolved && f1.self.low > 0.03 && f1.self.low < 0.05 && f1.self.high > 0.05);
+	assert.equal(f0.self.verdict, 'down');
+	assert.equal(f2.self.verdict, 'undecided');
+	const many = diffOf([2e5, 3e3], [2e5, 3.4e3]);
+	assert.equal(many.f1.self.verdict, 'equal', 'a difference of 0.2 points of 200,000 samples');
 });
 
-test('intervals of a difference cover as they promise', () => {
-	const random = randomOf(11), rounds = 1500;
-	for (const [p, n] of [[0.02, 500], [0.1, 2000], [0.5, 300]]) {
-		let missed = 0, flagged = 0;
-		for (let i = 0; i < rounds; i++) {
-			let a = 0, b = 0;
-			for (let k = 0; k < n; k++) {
-				a += random() < p ? 1 : 0;
-				b += random() < p ? 1 : 0;
-			}
-			const c = changeOf(seen(a, n), seen(b, n));
-			missed += c.low > 0 || c.high < 0 ? 1 : 0;
-			flagged += c.resolved ? 1 : 0;
-		}
-		assert.ok(missed <= 0.06 * rounds && flagged <= missed,
-			`${missed} of ${rounds} at ${p} of ${n}`);
-	}
+test('what moved only because the rest did is told apart', () => {
+	// One function takes 40 % less time; all others as much as before, so their shares grow.
+	const counts = Array.from({length: 12}, () => 500);
+	const {f0, f5} = diffOf([6000, ...counts.slice(1)], [3000, ...counts.slice(1)]);
+	assert.equal(f0.self.verdict, 'down');
+	assert.ok(!f0.self.shareOnly);
+	assert.ok(f5.self.verdict !== 'down' && (!f5.self.resolved || f5.self.shareOnly));
 });
 
 test('two halves of one recording differ in at most 5 % of rows and nodes (seeded)', () => {
@@ -114,31 +130,58 @@ test('a function that became slower is found, what it pushes aside is shown as l
 	assert.ok(Math.abs(tree.total[0] - 1) < 1e-9 && verdict.includes(-1));
 });
 
-test('sides are matched by full name and module, whatever their numbers', () => {
-	/** @param {string[]} names @param {string} module */
-	const make = (names, module) => {
-		const b = new ModelBuilder();
-		b.module(module);
-		const frames = names.map(n => b.frame([{f: b.func(n)}]));
-		for (let i = 0; i < 300; i++)
-			b.sample(i * 1e6, b.stack([frames[i % frames.length]]));
-		return profileOf(b.model());
-	};
-	const diff = makeDiff(make(['one', 'two', 'gone'], '/a/prog'),
-		make(['new', 'two', 'one'], '/b/prog'));
+test('sides are matched by name and module without what a rebuild changes', () => {
+	const a = counted([300, 300, 300], '/a/prog', i => ['one', 'two[5f3a1b2c]::x', 'gone'][i]);
+	const b = counted([300, 300, 300], '/b/prog', i => ['new', 'two[77aa1b2c]::x', 'one'][i]);
+	const diff = makeDiff(a.profile, b.profile);
 	const rows = Object.fromEntries(diff.rows.map(r => [diff.name(r.key).full, r]));
-	assert.deepEqual(Object.keys(rows).sort(), ['gone', 'new', 'one', 'two']);
+	assert.deepEqual(Object.keys(rows).sort(), ['gone', 'new', 'one', 'two[5f3a1b2c]::x']);
 	assert.deepEqual([rows.one.keyA, rows.one.keyB, rows.gone.keyB, rows.new.keyA], [0, 2, -1, -1]);
-	assert.ok(!rows.two.self.resolved && rows.gone.self.resolved && rows.new.self.resolved);
-	const other = makeDiff(make(['one'], '/a/prog'), make(['one'], '/a/elsewhere'));
+	assert.ok(!rows.one.self.resolved && rows.gone.self.verdict === 'down' &&
+		rows.new.self.verdict === 'up');
+	const other = makeDiff(counted([300], '/a/prog').profile,
+		counted([300], '/a/elsewhere').profile);
 	assert.equal(other.rows.length, 2);
+});
+
+test('functions of one side that mean the same are one row with the interval of both', () => {
+	const names = ['f::{closure#0}', 'f::{closure#1}', 'g'];
+	const a = counted([100, 200, 700], undefined, i => names[i]);
+	const diff = makeDiff(a.profile, a.profile);
+	assert.equal(diff.rows.length, 2);
+	const row = diff.rows.find(r => diff.name(r.key).full.startsWith('f'));
+	assert.equal(row?.a.self.samples, 300);
+	assert.ok(row && row.self.delta === 0 && !row.self.resolved);
+});
+
+test('names lose what compilers and cargo make up, and nothing else', () => {
+	/** @type {[string, string][]} */
+	const names = [
+		['core[5f3a1b2c]::fmt::write', 'core::fmt::write'],
+		['app::parse::h0123456789abcdef', 'app::parse'],
+			['app::parse::h0123456789abcde', 'app::parse::h0123456789abcde'],
+		['app::run::{closure#3}', 'app::run::{closure}'],
+			['app::{impl#2}::next', 'app::{impl}::next'],
+		['ns::f(int)::{lambda(int)#2}', 'ns::f(int)::{lambda(int)}'], ['a#2', 'a#2'],
+		['parse.part.0', 'parse'], ['parse.isra.3.cold', 'parse'], ['f.llvm.1234', 'f'],
+			['f.partial', 'f.partial'],
+		['[u8; 5]::x', '[u8; 5]::x'], ['.cold', '.cold'], ['x[12345]', 'x'], ['x[1234]', 'x[1234]'],
+	];
+	for (const [full, stable] of names)
+		assert.equal(stableFunction(full), stable);
+	assert.equal(stableModule('t_one-598974d6c5b10e84'), 't_one');
+	assert.equal(stableModule('libfoo-1.2.so'), 'libfoo-1.2.so');
+	const id = new Identity(new ModelBuilder().model({info: {program: '/x/prog', cwd: '/home/u'}}));
+	assert.deepEqual([id.module('prog'), id.file('/home/u/src/a.rs'),
+		id.file('/rustc/abc/library/a.rs'), id.file('/home/user/a')],
+		['', 'src/a.rs', '/rustc/library/a.rs', '/home/user/a']);
 });
 
 test('empty sides are no trouble', () => {
 	const none = profileOf(new ModelBuilder().model()), some = profileOf(demoModel());
 	for (const [a, b] of [[none, some], [some, none], [none, none]]) {
 		const diff = makeDiff(a, b);
-		assert.ok(diff.rows.every(r => !r.self.resolved || a !== none && b !== none));
-		diffTree(diff);
+		assert.ok(diff.rows.every(r => !r.self.resolved && !r.total.resolved));
+		assert.ok(diffTree(diff).verdict.every(v => v === 0));
 	}
 });

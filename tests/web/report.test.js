@@ -11,6 +11,7 @@ import {after, before, test} from 'node:test';
 import {decodeModel} from '../../web/decode.js';
 import {defaultQuery, makeProfile} from '../../web/query.js';
 import {callTree, nodeShares, calleesTree, callersTree} from '../../web/tree.js';
+import {makeDiff} from '../../web/diff.js';
 import {table} from '../../web/table.js';
 
 /** @typedef {import('../../web/types.js').Model} Model */
@@ -188,6 +189,65 @@ test('figures equal those of assay report: a recording made here, or SESSION=FIL
 	}
 	await compareSession(file);
 });
+
+test('differences and verdicts equal those of assay diff', OPTIONS, async () => {
+	const make = async (/** @type {string} */ kind, /** @type {string} */ name,
+		/** @type {string[]} */ ...more) => {
+		const file = path.join(dir, `diff-${name}.assay`);
+		execFileSync(maker, [kind, file, ...more]);
+		return {file, model: await modelOf(file)};
+	};
+	const story = await make('story', 'story'), trouble = await make('trouble', 'trouble');
+	const few = await make('big', 'few', '800'), many = await make('big', 'many', '3000');
+	const family = await make('family', 'family');
+	for (const [a, b] of [[story, trouble], [trouble, story], [few, many], [family, story],
+		[story, story]])
+		await compareDiff(a, b);
+	const own = [process.env.SESSION, process.env.SESSION2];
+	if (own[0] && own[1]) {
+		const [a, b] = await Promise.all(own.map(async (from, i) => {
+			const file = path.join(dir, `own${i}.assay`);
+			copyFileSync(from ?? '', file);
+			return {file, model: await modelOf(file)};
+		}));
+		await compareDiff(a, b);
+	}
+});
+
+/** @param {{file: string, model: Model}} a @param {{file: string, model: Model}} b */
+async function compareDiff(a, b) {
+	const pa = makeProfile(a.model, defaultQuery()), pb = makeProfile(b.model, defaultQuery());
+	for (const by of ALL_BYS) {
+		const diff = makeDiff(pa, pb, by);
+		for (const which of /** @type {const} */ (['self', 'total'])) {
+			const theirs = JSON.parse(run('diff', a.file, b.file, '--format', 'json', '--by', by,
+				'--measure', which));
+			await named(`diff --by ${by} --measure ${which}`, () => sameDiff(diff, which, theirs));
+		}
+	}
+}
+
+/** @param {import('../../web/diff.js').Diff} diff @param {'self' | 'total'} which @param {any} theirs */
+function sameDiff(diff, which, theirs) {
+	const rows = diff.rows.filter(r => r.a[which].samples || r.b[which].samples);
+	assert.equal(rows.length, theirs.rows.length, 'as many rows');
+	assert.ok(Math.abs(diff.widened[which] - theirs.widened) < 1e-3 * theirs.widened,
+		`widened ${diff.widened[which]}`);
+	for (const t of theirs.rows) {
+		const same = rows.filter(r => {
+			const c = r[which], n = diff.name(r.key);
+			return n.brief === t.name && r.a[which].samples === t.samples_a &&
+				r.b[which].samples === t.samples_b &&
+				near(t.share_a, r.a[which].value) && near(t.share_b, r.b[which].value) &&
+				Math.abs(t.delta - c.delta) < 2e-6 && Math.abs(t.delta_low - c.low) < 1e-5 &&
+				Math.abs(t.delta_high - c.high) < 1e-5 && t.verdict === c.verdict &&
+					t.share_only === c.shareOnly;
+		});
+		assert.ok(same.length, `${JSON.stringify(t)}\nours: ${JSON.stringify(rows.filter(r =>
+			diff.name(r.key).brief === t.name).map(r =>
+				({a: r.a[which].value, b: r.b[which].value, ...r[which]})))}`);
+	}
+}
 
 /** @type {import('../../web/types.js').By[]} */
 const ALL_BYS = ['function', 'line', 'file', 'crate', 'module', 'thread', 'process'];
