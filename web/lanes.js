@@ -85,17 +85,24 @@ export function laneData(model, {from, to, buckets}) {
 		threads: new Map(),
 		weight: new Map(),
 		most: width,
-		groups: GROUPS.map(() => false),
+		groups: [],
 	};
+	/** @type {Float64Array[]} */
+	const lanes = [];
+	const sums = new Float64Array(model.threads.length), used = new Uint8Array(GROUPS.length);
 	for (let i = firstAt(time, from); i < time.length && time[i] <= to; i++) {
-		let values = data.threads.get(thread[i]);
-		if (!values)
-			data.threads.set(thread[i], (values = new Float64Array(buckets * GROUPS.length)));
+		const t = thread[i], w = weight[i];
+		const values = (lanes[t] ||= new Float64Array(buckets * GROUPS.length));
 		const g = stack[i] < 0 ? GROUPS.length - 1 : groups[stack[i]];
-		laneSpread(values, g, data, time[i], spread ? weight[i] : 0, weight[i]);
-		data.groups[g] = true;
-		data.weight.set(thread[i], (data.weight.get(thread[i]) ?? 0) + weight[i]);
+		laneSpread(values, g, data, time[i], spread ? w : 0, w);
+		used[g] = 1;
+		sums[t] += w;
 	}
+	lanes.forEach((values, t) => {
+		data.threads.set(t, values);
+		data.weight.set(t, sums[t]);
+	});
+	data.groups = Array.from(used, x => x === 1);
 	const most = laneMost(data);
 	// A round part of a CPU that all lanes fit in: threads that share CPUs use little of one each.
 	data.most =

@@ -132,7 +132,9 @@ function overviewFacts({model}) {
 	const {meta} = model,
 		wall = meta.wall ?? meta.duration;
 	const [exit, ink] = exitText(meta.exit);
-	const ran = [...new Set(model.samples.thread)].length;
+	const seen = new Uint8Array(model.threads.length);
+	for (const t of model.samples.thread) seen[t] = 1;
+	const ran = seen.reduce((n, x) => n + x, 0);
 	const fact = (/** @type {string | Node} */ name, /** @type {(string | Node)[]} */ ...value) =>
 		el('div', {}, el('dt', {}, name), el('dd', {}, ...value));
 	const host = [

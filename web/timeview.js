@@ -93,11 +93,12 @@ export class TimeView {
 
 	/** Threads with samples, heaviest first. */
 	threadOrder() {
-		/** @type {Map<number, number>} */
-		const sums = new Map();
 		const {thread, weight: w, n} = this.page.model.samples;
-		for (let i = 0; i < n; i++) sums.set(thread[i], (sums.get(thread[i]) ?? 0) + w[i]);
-		return [...sums].sort((a, b) => b[1] - a[1]);
+		const sums = new Float64Array(this.page.model.threads.length).fill(-1);
+		for (let i = 0; i < n; i++) sums[thread[i]] = Math.max(0, sums[thread[i]]) + w[i];
+		return Array.from(sums, (sum, t) => /** @type {[number, number]} */ ([t, sum]))
+			.filter(x => x[1] >= 0)
+			.sort((a, b) => b[1] - a[1]);
 	}
 
 	/** What is on screen. @returns {[number, number]} */
