@@ -388,7 +388,7 @@ export class FilterBar {
 			'Threads',
 			el(
 				'div',
-				{class: 'line'},
+				{class: 'entry'},
 				el('button', {onclick: set(true)}, 'All'),
 				el('button', {onclick: set(false)}, 'None'),
 			),
@@ -480,7 +480,7 @@ export class FilterBar {
 				);
 				error.textContent = bad ? bad.message : '';
 			});
-			return el('div', {class: 'line'}, el('span', {}, label), input);
+			return el('div', {class: 'entry'}, el('span', {}, label), input);
 		};
 		openPanel(
 			this.names,

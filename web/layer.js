@@ -154,7 +154,7 @@ export function openDialog(title, ...children) {
 	);
 	const head = el(
 		'div',
-		{class: 'line', style: {display: 'flex'}},
+		{class: 'entry', style: {display: 'flex'}},
 		el('h2', {style: {flex: '1'}}, title),
 		close,
 	);

@@ -212,7 +212,7 @@ test('every view opens by its link and by its number', {skip}, async () => {
 			.evaluateAll(links =>
 				links.map(a => /** @type {HTMLElement} */ (a).dataset.view ?? ''),
 			);
-		for (const name of ['overview', 'tree', 'table', 'sandwich', 'time', 'diff'])
+		for (const name of ['overview', 'flame', 'tree', 'table', 'sandwich', 'source', 'time', 'diff'])
 			assert.ok(all.includes(name), name);
 		for (const [i, name] of all.entries()) {
 			await view(page, name);
@@ -362,6 +362,10 @@ test('the keyboard alone walks table, sandwich and tree', {skip}, async () => {
 		assert.ok((await page.locator('.grid .row:not([hidden])').count()) > 2);
 		await page.keyboard.press('?');
 		assert.ok((await page.innerText('dialog')).includes('heaviest'));
+		const [outer, inner] = await page
+			.locator('dialog, dialog h2')
+			.evaluateAll(all => all.map(e => e.getBoundingClientRect()));
+		assert.ok(inner.left > outer.left + 10 && inner.bottom < outer.bottom, 'the heading is inside');
 		await page.keyboard.press('Escape');
 		await until(async () => (await page.locator('dialog').count()) === 0);
 	});
