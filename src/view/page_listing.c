@@ -9,7 +9,7 @@
 
 enum {
 	HOT = 50,               /* by self, and as many by total */
-	BUDGET_BYTES = 4 << 20, /* of JSON, which packs to about a tenth */
+	BUDGET_BYTES = 3 << 20, /* of JSON, which packs to about a tenth */
 	PAGE_INSNS = 1500,      /* of a function */
 	SERVED_INSNS = 20000
 };
