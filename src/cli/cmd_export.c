@@ -37,7 +37,7 @@ static const struct as_option export_options[] = {
 	 .def_text = "standard output; where that is a terminal, the session's name with the "
 		     "format's ending, but for folded",
 	 .group = "Output",
-	 .help = "where to; - is standard output"},
+	 .help = "where to, packed with gzip when it ends in .gz; - is standard output"},
 	{.name = "by-thread",
 	 .type = AS_OPT_FLAG,
 	 .at = offsetof(struct export_args, by_thread),
@@ -99,6 +99,8 @@ static int write_to(const char *path, const struct as_exporter *e, const struct 
 
 	if (r < 0)
 		return r;
+	if (path && as_exporter_packs(e, path))
+		as_sink_gzip(&out);
 	r = e->write(m, o, &out, err);
 	if (r == 0)
 		r = as_sink_finish(&out, err);

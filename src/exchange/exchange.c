@@ -21,20 +21,41 @@ const struct as_exporter *as_exporter_find(const char *name)
 	return NULL;
 }
 
-const struct as_exporter *as_exporter_of_path(const char *path)
+static bool ends_in(const char *s, size_t n, const char *end)
+{
+	size_t k = strlen(end);
+
+	return n > k && memcmp(s + n - k, end, k) == 0;
+}
+
+bool as_exporter_packs(const struct as_exporter *e, const char *path)
+{
+	/* pprof is gzip by itself */
+	return ends_in(path, strlen(path), ".gz") &&
+	       !ends_in(e->suffix, strlen(e->suffix), ".gz");
+}
+
+static const struct as_exporter *of_path(const char *path, size_t n)
 {
 	const struct as_exporter *best = NULL;
-	size_t n = strlen(path);
 
 	/* ".speedscope.json" also ends in ".json": the longest wins */
 	for (size_t i = 0; i < as_nexporters; i++) {
-		size_t k = strlen(as_exporters[i].suffix);
+		const char *suffix = as_exporters[i].suffix;
 
-		if (n > k && strcmp(path + n - k, as_exporters[i].suffix) == 0 &&
-		    (!best || k > strlen(best->suffix)))
+		if (ends_in(path, n, suffix) &&
+		    (!best || strlen(suffix) > strlen(best->suffix)))
 			best = &as_exporters[i];
 	}
 	return best;
+}
+
+const struct as_exporter *as_exporter_of_path(const char *path)
+{
+	size_t n = strlen(path);
+	const struct as_exporter *e = of_path(path, n);
+
+	return !e && ends_in(path, n, ".gz") ? of_path(path, n - 3) : e;
 }
 
 const char **as_export_files(const struct as_selection *s)

@@ -71,8 +71,11 @@ struct as_exporter {
 };
 extern const struct as_exporter as_exporters[]; /* in the order of AS_EXPORTERS */
 extern const size_t as_nexporters;
-const struct as_exporter *as_exporter_find(const char *name);    /* NULL: none */
-const struct as_exporter *as_exporter_of_path(const char *path); /* by suffix; NULL: none */
+const struct as_exporter *as_exporter_find(const char *name); /* NULL: none */
+/* By suffix, also with ".gz" behind it; NULL: none. */
+const struct as_exporter *as_exporter_of_path(const char *path);
+/* path ends in ".gz" and the format is not gzip by itself: the sink is to pack. */
+bool as_exporter_packs(const struct as_exporter *e, const char *path);
 
 /* ---- folded ---- */
 

@@ -102,6 +102,10 @@ agrees() {
 		assay export -o "a.$format.json" story.assay
 		assay export --to $format story.assay | cmp - "a.$format.json"
 	done
+	assay export -o a.firefox.json.gz story.assay
+	gzip -dc a.firefox.json.gz | cmp - a.firefox.json
+	assay export --to chrome -o packed.gz story.assay
+	gzip -dc packed.gz | head -c 1 | grep -q '{'
 	assay export -o a.trace.json story.assay
 	assay export --to chrome story.assay | cmp - a.trace.json
 }
