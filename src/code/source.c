@@ -153,7 +153,7 @@ static void explain(struct search *s)
 	const char *remedy = as_source_remedy(s->q);
 	struct as_buf b = {0};
 
-	if (!s->refused.len && remedy)
+	if (remedy)
 		as_buf_addf(&b, "%s; ", remedy);
 	if (s->refused.len)
 		as_buf_adds(&b, s->refused.p);

@@ -210,7 +210,8 @@ const char *as_source_remedy(const struct as_source_query *q)
 
 	if (!rust_rest(q->file, &hash, &n))
 		return NULL;
-	return "the source of Rust's library is not installed (rustup component add rust-src)";
+	return "the source of this version of Rust's library is not installed (rustup "
+	       "component add rust-src)";
 }
 
 static bool rust_library(struct where *w)

@@ -113,6 +113,7 @@ void as_listing_embedded(struct as_listing_build *b)
 
 		if (!c)
 			continue;
+		s->done = true; /* also when there is no room for it */
 		add_code(b, c, s->whole);
 		/* cold parts have no samples, or they would have a spot */
 		as_vec_foreach (other, &m->codes) {

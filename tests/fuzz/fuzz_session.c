@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Any bytes as a session, through the reader, the model, every shape of profile and every export.
- * CRCs would stop nearly all mutations, so the input is taken both as a file and as the records of
- * one good chunk.
+ * Any bytes as a session, through the reader, the model, every shape of profile, every export and
+ * the listings of a few functions. CRCs would stop nearly all mutations, so the input is taken both
+ * as a file and as the records of one good chunk.
  * Seeds: a session with a few records of each kind, and the records of its only chunk.
  */
 #include <stdint.h>
@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "exchange/exchange.h"
 #include "model/model.h"
+#include "view/listing.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -34,6 +35,30 @@ static void ask(const struct as_model *m, enum as_by by, enum as_shape shape)
 			abort();
 	}
 	as_profile_free(p);
+}
+
+/* What the session itself has of some functions. */
+static void list_some(const struct as_model *m)
+{
+	for (uint32_t f = 0; f < m->functions.n && f < 6; f++) {
+		struct as_listing_request q = {
+			.model = m, .function = f, .embedded_only = true, .context = f};
+		struct as_listing *l;
+
+		if (as_listing_make(&q, &l, NULL) < 0)
+			abort();
+		as_vec_foreach (i, &l->insns) {
+			if (!i->text || !i->len || i->place + i->nplaces > l->places.n)
+				abort();
+		}
+		as_vec_foreach (file, &l->files) {
+			as_vec_foreach (line, &file->lines) {
+				if (!*line)
+					abort();
+			}
+		}
+		as_listing_free(l);
+	}
 }
 
 static void export_all(const struct as_model *m, size_t n)
@@ -74,6 +99,7 @@ static void use(const void *bytes, size_t n)
 		&folded, NULL);
 	as_buf_clear(&folded);
 	export_all(m, n);
+	list_some(m);
 	as_model_free(m);
 }
 
