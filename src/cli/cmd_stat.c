@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* assay stat: what runs of a command cost, how sure that is, and whether two commands differ. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/sys.h"
+#include "cli/cmds_priv.h"
+#include "measure/repeat.h"
+#include "view/stat.h"
+
+struct stat_args {
+	int64_t runs, warmup;
+	double until_percent, delta_percent;
+	uint64_t budget_ns;
+	const char *cpus, *events, *input, *output, *setup, *prepare;
+	int format;
+	bool ignore_failure, all;
+};
+
+static const struct as_option stat_options[] = {
+	{.name = "runs",
+	 .letter = 'r',
+	 .type = AS_OPT_INT,
+	 .at = offsetof(struct stat_args, runs),
+	 .arg = "N",
+	 .min = 1,
+	 .max = 1e6,
+	 .def_text = "1; with --until as many as it takes; with --vs until it is decided",
+	 .group = "How often",
+	 .help = "runs, or pairs of runs at most"},
+	{.name = "until",
+	 .type = AS_OPT_NUM,
+	 .at = offsetof(struct stat_args, until_percent),
+	 .arg = "PERCENT",
+	 .min = 0.01,
+	 .max = 50,
+	 .group = "How often",
+	 .help = "run until the wall time is known to ± this"},
+	{.name = "budget",
+	 .type = AS_OPT_DURATION,
+	 .at = offsetof(struct stat_args, budget_ns),
+	 .arg = "TIME",
+	 .def_text = "60s with --until, 20s with --vs, else none",
+	 .group = "How often",
+	 .help = "stop after this much time in runs"},
+	{.name = "warmup",
+	 .type = AS_OPT_INT,
+	 .at = offsetof(struct stat_args, warmup),
+	 .arg = "N",
+	 .min = 0,
+	 .max = 1e6,
+	 .group = "How often",
+	 .help = "runs before that do not count"},
+	{.name = "delta",
+	 .type = AS_OPT_NUM,
+	 .at = offsetof(struct stat_args, delta_percent),
+	 .arg = "PERCENT",
+	 .min = 0.01,
+	 .max = 50,
+	 .def = "1",
+	 .group = "Two commands",
+	 .help = "differences below this are none"},
+	{.name = "events",
+	 .letter = 'e',
+	 .type = AS_OPT_TEXT,
+	 .at = offsetof(struct stat_args, events),
+	 .arg = "LIST",
+	 .group = "What is measured",
+	 .help = "only these, by name: wall,cpu,syscalls …; syscalls is counted only when "
+		 "named"},
+	{.name = "cpu",
+	 .type = AS_OPT_TEXT,
+	 .at = offsetof(struct stat_args, cpus),
+	 .arg = "LIST",
+	 .group = "How it runs",
+	 .help = "CPUs it may run on: 0,2-3"},
+	{.name = "input",
+	 .type = AS_OPT_TEXT,
+	 .at = offsetof(struct stat_args, input),
+	 .arg = "FILE",
+	 .def_text = "yours; /dev/null for more than one run",
+	 .group = "How it runs",
+	 .help = "its standard input"},
+	{.name = "output",
+	 .type = AS_OPT_TEXT,
+	 .at = offsetof(struct stat_args, output),
+	 .arg = "FILE",
+	 .def_text = "yours; /dev/null for more than one run",
+	 .group = "How it runs",
+	 .help = "its standard output and error; - is yours"},
+	{.name = "setup",
+	 .type = AS_OPT_TEXT,
+	 .at = offsetof(struct stat_args, setup),
+	 .arg = "COMMAND",
+	 .group = "How it runs",
+	 .help = "shell command once before all runs"},
+	{.name = "prepare",
+	 .type = AS_OPT_TEXT,
+	 .at = offsetof(struct stat_args, prepare),
+	 .arg = "COMMAND",
+	 .group = "How it runs",
+	 .help = "shell command before each run"},
+	{.name = "ignore-failure",
+	 .type = AS_OPT_FLAG,
+	 .at = offsetof(struct stat_args, ignore_failure),
+	 .group = "How it runs",
+	 .help = "go on when a run ends with another status than 0"},
+	{.name = "all",
+	 .type = AS_OPT_FLAG,
+	 .at = offsetof(struct stat_args, all),
+	 .group = "Output",
+	 .help = "figures that are 0, too"},
+	{.name = "format",
+	 .type = AS_OPT_CHOICE,
+	 .at = offsetof(struct stat_args, format),
+	 .arg = "FORMAT",
+	 .choices = "text|json|csv",
+	 .def = "text",
+	 .group = "Output",
+	 .help = "text and json say what the runs say together, csv has a line per run; to "
+		 "standard error, unless --output leaves standard output free"},
+	{0},
+};
+
+static volatile int interrupted;
+
+static void on_interrupt(int sig)
+{
+	interrupted++;
+}
+
+static int parse_cpus(const char *text, cpu_set_t *ret, struct as_error *err)
+{
+	CPU_ZERO(ret);
+	for (const char *p = text; *p;) {
+		unsigned long range[2];
+		int n = 0;
+
+		for (; n < 2; n++) {
+			size_t digits = strspn(p, "0123456789");
+			AS_CLEANUP(as_free_autop) char *number = as_xstrndup(p, digits);
+			uint64_t v;
+
+			if (!as_parse_u64(number, &v) || v >= CPU_SETSIZE)
+				return as_fail(err, AS_E_USAGE, 0,
+					       "'%s' is no list of CPUs: 0,2-3", text);
+			range[n] = v;
+			p += digits;
+			if (*p != '-')
+				break;
+			p++;
+		}
+		for (unsigned long cpu = range[0]; cpu <= range[n == 0 ? 0 : 1]; cpu++)
+			CPU_SET(cpu, ret);
+		if (*p && *p++ != ',')
+			return as_fail(err, AS_E_USAGE, 0, "'%s' is no list of CPUs: 0,2-3",
+				       text);
+	}
+	return AS_OK;
+}
+
+static int choose_metrics(const char *list, struct as_stat_view *v, struct as_error *err)
+{
+	for (int m = 0; m < AS_M_COUNT_; m++)
+		v->wanted[m] = !list && m != AS_M_SYSCALLS;
+	for (const char *p = list; p && *p;) {
+		size_t n = strcspn(p, ",");
+		enum as_metric m = as_metric_find(p, n);
+
+		if (m == AS_M_COUNT_) {
+			AS_CLEANUP(as_buf_clear) struct as_buf names = {0};
+
+			for (int i = 0; i < AS_M_COUNT_; i++)
+				as_buf_addf(&names, "%s%s", i ? " " : "", as_metrics[i].name);
+			return as_fail(err, AS_E_USAGE, 0, "no figure '%.*s'; there are\n  %s",
+				       (int)n, p, as_buf_str(&names));
+		}
+		v->wanted[m] = true;
+		p += n + (p[n] == ',');
+	}
+	return AS_OK;
+}
+
+/* A … --vs B …: the second command, NULL when there is one only. */
+static char **split_commands(char **operands)
+{
+	for (char **w = operands; *w; w++) {
+		if (strcmp(*w, "--vs") == 0) {
+			*w = NULL;
+			return w + 1;
+		}
+	}
+	return NULL;
+}
+
+static void show_progress(void *ctx, int side, size_t n, const struct as_look *look)
+{
+	struct as_buf b = {0};
+
+	as_buf_addf(&b, "\r\033[K%zu %s", n, side ? "pairs" : "runs");
+	if (look && look->plain.n)
+		as_buf_addf(&b, ", %+.1f ±%.1f %%", 100 * look->plain.value,
+			    50 * (look->plain.hi - look->plain.lo));
+	(void)as_write_all(STDERR_FILENO, b.p, b.len, NULL); /* progress only */
+	as_buf_clear(&b);
+}
+
+static int make_request(const struct as_cmd_ctx *ctx, struct as_repeat_request *q,
+			cpu_set_t *cpus, struct as_error *err)
+{
+	const struct stat_args *a = ctx->args;
+	char **other = split_commands(ctx->operands);
+	bool many = a->runs > 1 || a->until_percent > 0 || other || a->warmup;
+
+	if (other && (!*other || !ctx->operands[0]))
+		return as_fail(err, AS_E_USAGE, 0, "--vs stands between two commands");
+	q->run = (struct as_run_request){
+		.argv = ctx->operands,
+		.folder = ctx->program_folder,
+		.input = a->input ? a->input
+			 : many   ? "/dev/null"
+				  : NULL,
+		.output = a->output ? a->output
+			  : many    ? "/dev/null"
+				    : NULL,
+		.counters = true,
+		.syscalls = a->events && strstr(a->events, "syscalls"),
+	};
+	if (q->run.output && strcmp(q->run.output, "-") == 0)
+		q->run.output = NULL;
+	if (a->cpus && parse_cpus(a->cpus, cpus, err) < 0)
+		return AS_E_USAGE;
+	q->run.cpus = a->cpus ? cpus : NULL;
+	if (other) {
+		q->other = q->run;
+		q->other.argv = other;
+	}
+	q->runs = a->runs ? (uint64_t)a->runs : a->until_percent > 0 || other ? 0 : 1;
+	q->until = a->until_percent / 100;
+	q->delta = a->delta_percent / 100;
+	q->budget_s = (double)a->budget_ns / 1e9;
+	if (!a->budget_ns && (other || a->until_percent > 0))
+		q->budget_s = other ? 20 : 60;
+	return AS_OK;
+}
+
+static int exit_status(const struct as_repeat *r)
+{
+	const struct as_runs *runs = &r->side[0];
+	int s = r->failed_run ? r->failed_status
+		: runs->v.n   ? runs->v.v[runs->v.n - 1].wait_status
+			      : 0;
+
+	return WIFSIGNALED(s) ? 128 + WTERMSIG(s) : WEXITSTATUS(s);
+}
+
+static int print(const struct as_cmd_ctx *ctx, const struct as_stat_view *v,
+		 struct as_error *err)
+{
+	const struct stat_args *a = ctx->args;
+	/* Standard output is the program's where it is let through. */
+	int fd = v->request->run.output ? STDOUT_FILENO : STDERR_FILENO;
+	struct as_style style = {
+		.width = as_term_width(fd),
+		.color = as_term_color(fd, (enum as_color)ctx->common->color),
+	};
+	struct as_buf out = {0};
+	int r;
+
+	if (a->format == 1)
+		as_stat_json(v, &out);
+	else if (a->format == 2)
+		as_stat_csv(v, &out);
+	else
+		as_stat_text(v, &style, &out);
+	r = fd == STDOUT_FILENO ? as_out_write(&out, err)
+				: as_write_all(fd, out.p, out.len, err);
+	as_buf_clear(&out);
+	return r;
+}
+
+static int stat_run(struct as_cmd_ctx *ctx, struct as_error *err)
+{
+	const struct stat_args *a = ctx->args;
+	struct as_repeat_request q = {.setup = a->setup,
+				      .prepare = a->prepare,
+				      .warmup = (uint64_t)a->warmup,
+				      .ignore_failure = a->ignore_failure,
+				      .interrupted = &interrupted};
+	struct as_repeat repeat;
+	struct as_stat_view view = {.request = &q, .repeat = &repeat, .all = a->all};
+	struct sigaction sa = {.sa_handler = on_interrupt}; /* no SA_RESTART: waits end */
+	cpu_set_t cpus;
+	int r = make_request(ctx, &q, &cpus, err);
+
+	if (r == AS_OK)
+		r = choose_metrics(a->events, &view, err);
+	if (r < 0)
+		return r;
+	if (isatty(STDERR_FILENO) && q.run.output)
+		q.progress = show_progress;
+	(void)sigaction(SIGINT, &sa, NULL);
+	r = as_repeat(&q, &repeat, err);
+	if (q.progress)
+		(void)as_write_all(STDERR_FILENO, "\r\033[K", 4, NULL); /* progress only */
+	if (r < 0) {
+		if (err->status == AS_E_NOTFOUND)
+			ctx->fail_exit = AS_EXIT_NO_PROGRAM;
+		else if (err->status == AS_E_ACCESS)
+			ctx->fail_exit = AS_EXIT_NOT_EXECUTABLE;
+	} else {
+		r = print(ctx, &view, err);
+		r = r < 0 ? r : exit_status(&repeat);
+	}
+	as_repeat_clear(&repeat);
+	return r;
+}
+
+const struct as_cmd as_cmd_stat = {
+	.name = "stat",
+	.group = "Measure",
+	.summary = "what runs of a command cost, how sure that is, and whether two differ",
+	.usage = "[options] [--] PROGRAM [ARGS…]\n[options] [--] PROGRAM [ARGS…] --vs PROGRAM "
+		 "[ARGS…]",
+	.options = stat_options,
+	.examples = {{"assay stat -r 20 -- ./app args", "twenty runs: means with intervals"},
+		     {"assay stat --until 1 -- ./app", "until the wall time is known to ± 1 %"},
+		     {"assay stat -- ./old x --vs ./new x", "is the second one faster"}},
+	.operand = "a program",
+	.min_operands = 1,
+	.max_operands = -1,
+	.flags = AS_CMD_RUNS_PROGRAM,
+	.args_size = sizeof(struct stat_args),
+	.run = stat_run,
+};

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Figures of repeated runs: see runs.h. */
+#include "stats/runs.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "stats/paired.h"
+
+#define APART_MADS  5
+#define MAD_TO_SD   1.4826
+#define APART_LEAST 0.02
+#define ASHMAN_D    4 /* halves of one bell are 2.7 apart */
+#define GROUP_SHARE 5 /* a fifth */
+
+static int by_value(const void *pa, const void *pb)
+{
+	double a = *(const double *)pa, b = *(const double *)pb;
+
+	return (a > b) - (a < b);
+}
+
+/* The values that are not NaN, in their order. */
+static double *present(const double *v, size_t n, size_t *ret_n)
+{
+	double *x = as_xreallocarray(NULL, n + 1, sizeof *x);
+	size_t k = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!isnan(v[i]))
+			x[k++] = v[i];
+	}
+	*ret_n = k;
+	return x;
+}
+
+static double median_of_sorted(const double *x, size_t n)
+{
+	if (!n)
+		return NAN;
+	return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
+}
+
+static void moments(const double *x, size_t n, double *ret_mean, double *ret_sd)
+{
+	double mean = 0, squares = 0;
+
+	for (size_t i = 0; i < n; i++)
+		mean += x[i] / (double)n;
+	for (size_t i = 0; i < n; i++)
+		squares += (x[i] - mean) * (x[i] - mean);
+	*ret_mean = mean;
+	*ret_sd = n > 1 ? sqrt(squares / ((double)n - 1)) : 0;
+}
+
+/* Correlation of neighbours by ranks' signs would waste runs; spikes are drawn in to 3 sd first. */
+static double neighbours(const double *x, size_t n, double median, double scale)
+{
+	double products = 0, squares = 0, before = 0;
+
+	if (n < AS_RUNS_ENOUGH || !(scale > 0))
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		double e = (x[i] - median) / scale;
+
+		e = e > 3 ? 3 : e < -3 ? -3 : e;
+		products += i ? e * before : 0;
+		squares += e * e;
+		before = e;
+	}
+	double r = squares > 0 ? products / squares : 0;
+
+	/* below two standard errors of no correlation it is not seen */
+	return r > 2 / sqrt((double)n) ? AS_MIN(r, 0.95) : 0;
+}
+
+static double deviation_scale(const double *sorted, size_t n, double median)
+{
+	AS_CLEANUP(as_free_autop) double *d = as_xreallocarray(NULL, n + 1, sizeof *d);
+
+	for (size_t i = 0; i < n; i++)
+		d[i] = fabs(sorted[i] - median);
+	if (n)
+		qsort(d, n, sizeof *d, by_value);
+	return n ? MAD_TO_SD * median_of_sorted(d, n) : 0;
+}
+
+/* The cut of sorted values that leaves the least variance within, and how far the parts are apart. */
+static void find_groups(const double *x, size_t n, struct as_runs_summary *ret)
+{
+	size_t least = AS_MAX(n / GROUP_SHARE, (size_t)2);
+	double best = INFINITY;
+
+	if (n < AS_RUNS_ENOUGH)
+		return;
+	for (size_t cut = least; cut + least <= n; cut++) {
+		double m0, m1, s0, s1, within, d;
+
+		moments(x, cut, &m0, &s0);
+		moments(x + cut, n - cut, &m1, &s1);
+		within = s0 * s0 * (double)(cut - 1) + s1 * s1 * (double)(n - cut - 1);
+		if (!(within < best))
+			continue;
+		best = within;
+		d = M_SQRT2 * (m1 - m0) / sqrt(s0 * s0 + s1 * s1);
+		/* apart by nothing worth a word is no mixture, however tight */
+		ret->mixture = d > ASHMAN_D && m1 - m0 > APART_LEAST * fabs(m0);
+		ret->groups[0] = m0;
+		ret->groups[1] = m1;
+	}
+}
+
+void as_runs_summarise(const double *v, size_t n, struct as_runs_summary *ret)
+{
+	size_t k;
+	AS_CLEANUP(as_free_autop) double *x = present(v, n, &k);
+	struct as_trimmed t;
+	double wider;
+
+	*ret = (struct as_runs_summary){.n = k,
+					.mean = NAN,
+					.low = -INFINITY,
+					.high = INFINITY,
+					.median = NAN,
+					.min = NAN,
+					.max = NAN};
+	if (!k)
+		return;
+	as_trimmed_interval(x, k, k >= AS_RUNS_ENOUGH ? AS_PAIRED_TRIM : 0, 0.05, &t);
+
+	AS_CLEANUP(as_free_autop) double *sorted = as_xreallocarray(NULL, k, sizeof *sorted);
+	double mean;
+
+	memcpy(sorted, x, k * sizeof *sorted);
+	qsort(sorted, k, sizeof *sorted, by_value);
+	moments(x, k, &mean, &ret->sd);
+	ret->median = median_of_sorted(sorted, k);
+	ret->min = sorted[0];
+	ret->max = sorted[k - 1];
+	ret->drift = neighbours(x, k, ret->median, deviation_scale(sorted, k, ret->median));
+	wider = sqrt((1 + ret->drift) / (1 - ret->drift));
+	ret->mean = t.value;
+	ret->low = t.value - (t.value - t.lo) * wider;
+	ret->high = t.value + (t.hi - t.value) * wider;
+	find_groups(sorted, k, ret);
+}
+
+size_t as_runs_outliers(const double *v, size_t n, bool *ret)
+{
+	size_t k, found = 0;
+	AS_CLEANUP(as_free_autop) double *x = present(v, n, &k);
+	double median, scale;
+
+	memset(ret, 0, n * sizeof *ret);
+	if (k < 4)
+		return 0;
+	qsort(x, k, sizeof *x, by_value);
+	median = median_of_sorted(x, k);
+	scale = deviation_scale(x, k, median);
+	for (size_t i = 0; i < n; i++) {
+		double apart = fabs(v[i] - median);
+
+		ret[i] = apart > APART_MADS * scale && apart > APART_LEAST * fabs(median);
+		found += ret[i];
+	}
+	return found;
+}

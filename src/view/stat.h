@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * What runs of a command said, as text, JSON (docs/formats/stat-json.md) and CSV.
+ */
+#ifndef AS_VIEW_STAT_H
+#define AS_VIEW_STAT_H
+
+#include "measure/repeat.h"
+#include "view/style.h"
+
+struct as_stat_view {
+	const struct as_repeat_request *request;
+	const struct as_repeat *repeat;
+	bool wanted[AS_M_COUNT_]; /* metrics to show; those never measured are left out */
+	bool all;                 /* also those that are 0 in every run */
+};
+void as_stat_text(const struct as_stat_view *v, const struct as_style *style,
+		  struct as_buf *out);
+void as_stat_json(const struct as_stat_view *v, struct as_buf *out);
+void as_stat_csv(const struct as_stat_view *v, struct as_buf *out); /* a line per run */
+
+#endif

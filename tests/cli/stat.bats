@@ -1,0 +1,115 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT OR Apache-2.0
+bats_require_minimum_version 1.5.0
+load lib
+
+spin() {
+	echo "i=0; while [ \$i -lt $1 ]; do i=\$((i+1)); done"
+}
+
+@test "one run: the program's output is untouched, the figures go to standard error" {
+	run -0 --separate-stderr assay stat -- sh -c 'echo out; echo err >&2'
+	[ "$output" = out ]
+	[[ $stderr == err*'sh -c '*': 1 run'*wall*cpu*'peak rss'* ]]
+}
+
+@test "the exit status is the program's own, and the failing run is named" {
+	run -7 --separate-stderr assay stat -- sh -c 'exit 7'
+	[[ $stderr == *'failed run 1 ended with status 7'* ]]
+	run -143 assay stat -- sh -c 'kill -TERM $$'
+	run -127 --separate-stderr assay stat -- no-such-program
+	[[ $stderr == *no-such-program* ]]
+	echo hello >plain
+	run -126 --separate-stderr assay stat -- ./plain
+	cat >third <<-'END'
+		#!/bin/sh
+		echo x >>count
+		[ "$(wc -l <count)" != 3 ]
+	END
+	chmod +x third
+	run -1 assay stat -r 5 -- ./third
+	[[ $output == *'3 runs'*'failed run 3 ended with status 1; --ignore-failure'* ]]
+	rm count
+	run -1 assay stat -r 5 --ignore-failure -- ./third
+	[[ $output == *'5 runs'* ]]
+}
+
+@test "many runs: intervals, the program's output left out, setup once, prepare each time" {
+	run -0 assay stat -r 12 --warmup 2 --setup 'echo s >>log' --prepare 'echo p >>log' -- sh -c 'echo out; exit 0'
+	[[ $output == *'12 runs'*'wall '*'±'*'…'* ]]
+	[[ $output != *out$'\n'* ]]
+	[ "$(grep -c s log)" = 1 ]
+	[ "$(grep -c p log)" = 14 ]
+	run -125 --separate-stderr assay stat --setup 'exit 9' -- true
+	[[ $stderr == *"--setup 'exit 9' failed (status 9)"* ]]
+}
+
+@test "json and csv are what the schema says" {
+	run -0 assay stat -r 4 --format json -- sh -c "$(spin 2000)"
+	echo "$output" | python3 -c '
+import json, sys
+d = json.load(sys.stdin)
+assert d["schema"] == "assay.stat/1" and d["runs"] == 4
+m = {x["name"]: x for x in d["metrics"]}
+for name in "wall", "cpu", "user", "system", "peak_rss", "minor_faults", "voluntary_switches":
+    x = m[name]
+    assert len(x["values"]) == 4 and x["low"] <= x["mean"] <= x["high"] and x["sd"] >= 0, x
+assert m["wall"]["unit"] == "s" and m["peak_rss"]["unit"] == "B"
+assert abs(m["wall"]["mean"] - sum(m["wall"]["values"]) / 4) < 1e-9'
+	run -0 assay stat -r 3 --format csv -e wall,cpu -- true
+	echo "$output" | parses_as_csv
+	[ "${lines[0]}" = command,run,wall,cpu ]
+	[ ${#lines[@]} = 4 ]
+}
+
+@test "figures are those of getrusage on the same run" {
+	run -0 --separate-stderr assay stat --format json -- "$(python3 -c "import sys; print(sys.executable)")" -c '
+import os, resource
+b = bytearray(50 << 20)
+for i in range(0, len(b), 4096): b[i] = 1
+u = resource.getrusage(resource.RUSAGE_SELF)
+print(u.ru_utime + u.ru_stime, u.ru_maxrss * 1024, u.ru_minflt, u.ru_nvcsw + u.ru_nivcsw)'
+	echo "$stderr" | python3 -c '
+import json, sys
+cpu, rss, faults, switches = map(float, sys.argv[1].split())
+m = {x["name"]: x["mean"] for x in json.load(sys.stdin)["metrics"]}
+# the program asked before its own end: what it did after may be added
+assert 0 <= m["cpu"] - cpu < 0.1, (m["cpu"], cpu)
+assert 0 <= m["peak_rss"] - rss < 2 << 20, (m["peak_rss"], rss)
+assert 0 <= m["minor_faults"] - faults < 2000, (m["minor_faults"], faults)
+both = m["voluntary_switches"] + m["involuntary_switches"]
+assert 0 <= both - switches < 200, (both, switches)' "$output"
+}
+
+@test "a slower second command is found, in either order, and exact copies are not" {
+	run -0 assay stat -- sh -c "$(spin 3000)" --vs sh -c "$(spin 4500)"
+	[[ $output == *'second against first'*'slower by '* ]]
+	run -0 assay stat -- sh -c "$(spin 4500)" --vs sh -c "$(spin 3000)"
+	[[ $output == *'faster by '* ]]
+	run -0 assay stat --delta 10 --format json -- sh -c "$(spin 3000)" --vs sh -c "$(spin 3000)"
+	echo "$output" | python3 -c '
+import json, sys
+c = json.load(sys.stdin)["comparison"]
+assert c["verdict"] in ("equal", "undecided"), c
+assert c["low"] <= c["ratio"] <= c["high"]'
+}
+
+@test "names of figures, lists of CPUs, usage" {
+	run -125 --separate-stderr assay stat -e wall,nothing -- true
+	[[ $stderr == *"no figure 'nothing'"*peak_rss* ]]
+	run -125 assay stat --cpu 0-x -- true
+	run -125 assay stat --cpu 9999 -- true
+	run -125 assay stat
+	run -125 assay stat -- true --vs
+	run -0 assay stat --cpu 0 -- true
+	run -0 assay stat --input /dev/null -r 2 -- cat
+	run -125 --separate-stderr assay stat --input /no/such/file -- cat
+	[[ $stderr == *'/no/such/file'* ]]
+}
+
+@test "interrupted: the runs until then are shown" {
+	(sleep 1.5 && kill -INT "$(pgrep -n -f 'assay stat -r 1000 --')") &
+	run assay stat -r 1000 -- sleep 0.05
+	[[ $output == *'stopped early'* ]]
+	[[ $output == *' runs'* ]]
+}
