@@ -165,7 +165,7 @@ class FlameView {
 	}
 
 	/**
-	 * The zoomed frame is looked for in the new tree, by its path.
+	 * The zoomed frame is looked for in the new tree, by the names on its path.
 	 * @param {FlameScene | null} old
 	 * @param {FlameScene} scene
 	 */
@@ -179,9 +179,9 @@ class FlameView {
 			let c = scene.tree.first[node];
 			while (c >= 0 && this.keyName(scene, scene.tree.key[c]) !== name)
 				c = scene.tree.next[c];
-			if (c < 0)
-				break;
-			node = c;
+			// Frames that were merged or folded away are passed over.
+			if (c >= 0)
+				node = c;
 		}
 		this.carried = node;
 	}
