@@ -11,7 +11,7 @@ import { Flame, markNodes } from './flame.js';
 import { FlameCanvas } from './flamecanvas.js';
 import { flameSvg } from './flamesvg.js';
 import { shortPath } from './codeview.js';
-import { callTree, nodePath, nodeShare, searchNames } from './tree.js';
+import { callTree, nodePath, nodeSelfShare, nodeShare, searchNames } from './tree.js';
 import { keyShare } from './table.js';
 import { diffTree, makeDiff } from './diff.js';
 import { count, percent, points, share, weight } from './format.js';
@@ -386,9 +386,12 @@ class FlameView {
 			if (row)
 				rows.push(['in all', `self ${change(row.self)}, total ${change(row.total)}`]);
 		} else {
+			const inverted = this.get('inverted') === '1';
 			const total = precise ? share(nodeShare(profile, tree, node)) : percent(tree.total[node] / tree.weight);
 			rows.push(['total', `${total} · ${weight(tree.total[node], unit)}`]);
-			rows.push(['self', `${percent(tree.self[node] / tree.weight)} · ${weight(tree.self[node], unit)}`]);
+			const self = precise && tree.self[node] > 0 && !inverted ? share(nodeSelfShare(profile, tree, node)) :
+				percent(tree.self[node] / tree.weight);
+			rows.push(['self', `${self} · ${weight(tree.self[node], unit)}`]);
 			rows.push(['samples', count(tree.samples[node])]);
 			const all = precise && name.kind === 'function' ? keyShare(profile, tree.key[node]) : null;
 			if (all && (all.total.samples !== tree.samples[node] || all.self.value * tree.weight > tree.self[node])) {

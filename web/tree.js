@@ -104,6 +104,18 @@ export function nodeShare(profile, tree, node) {
 	return shareOfEnds(profile, bySample ? sampleIds(base.endOf) : base.endOf, marked);
 }
 
+/**
+ * @param {Profile} profile
+ * @param {Tree} tree  of this profile
+ * @param {number} node
+ * @returns {Share} of its self
+ */
+export function nodeSelfShare(profile, tree, node) {
+	const {base, node: nodeOf, bySample} = /** @type {BuiltTree} */ (tree).origin;
+	const marked = Uint8Array.from(nodeOf, at => at === node ? 1 : 0);
+	return shareOfEnds(profile, bySample ? sampleIds(base.endOf) : base.endOf, marked);
+}
+
 /** Each sample that counts is its own end. @param {Int32Array} endOf */
 function sampleIds(endOf) {
 	return endOf.map((end, i) => end < 0 ? -1 : i);

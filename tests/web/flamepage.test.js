@@ -332,3 +332,16 @@ test('a large session zooms without long frames', {skip}, async () => {
 		await until(async () => /flame\.at/.test(page.url()));
 	});
 });
+
+test('a zoomed frame stays zoomed when frames above it are merged', {skip}, () => onPage(`${demo}#view=flame`, async page => {
+	const zoom = await rowAt(page, 5);
+	await page.mouse.click(zoom.x, zoom.y);
+	await until(async () => /memmem::find/.test(await trail(page)));
+	const above = await rowAt(page, 3);
+	await page.mouse.click(above.x, above.y, {button: 'right'});
+	await page.getByRole('menuitem', {name: 'Merge it into its callers'}).click();
+	await until(async () => /change=merge/.test(page.url()));
+	await until(async () => /memmem::find/.test(await trail(page)));
+	await page.goBack();
+	await until(async () => /memmem::find/.test(await trail(page)));
+}));
