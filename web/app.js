@@ -45,6 +45,7 @@ const FRAME_KEYS = [
 	['/', 'search in all views'],
 	['Esc', 'close, or clear the search'],
 	['u', 'take the last filter away'],
+	['s', 'source of the chosen function'],
 	['c', 'copy the view as text'],
 	['t', 'light or dark'],
 	['?', 'this help'],
@@ -61,6 +62,24 @@ function part(id) {
 	const e = document.getElementById(id);
 	if (!e) throw new Error(`index.html has no #${id}`);
 	return e;
+}
+
+/** @type {WeakMap<Element, number>} */
+const scrolledTo = new WeakMap();
+
+/** Elements forget their place when they leave the document. @param {Element} root */
+function keepScroll(root) {
+	for (const e of [root, ...root.querySelectorAll('div')])
+		if (e.scrollTop > 0) scrolledTo.set(e, e.scrollTop);
+		else scrolledTo.delete(e);
+}
+
+/** @param {Element} root */
+function restoreScroll(root) {
+	for (const e of [root, ...root.querySelectorAll('div')]) {
+		const top = scrolledTo.get(e);
+		if (top) e.scrollTop = top;
+	}
 }
 
 /** @implements {Page} */
@@ -417,11 +436,13 @@ class App {
 		if (this.shown !== view) {
 			showTip(null, '');
 			this.shown?.hide?.();
+			if (this.shown) keepScroll(this.shown.element);
 			fill(
 				part('main'),
 				view.controls ? el('div', {class: 'bar'}, view.controls) : null,
 				view.element,
 			);
+			restoreScroll(view.element);
 			this.shown = view;
 		}
 		for (const [i, link] of (this.links ?? []).entries()) {
@@ -535,6 +556,10 @@ class App {
 				return true;
 			case 't':
 				this.toggleTheme();
+				return true;
+			case 's':
+				if (this.state.f < 0) return false;
+				this.open(this.state.f, 'source');
 				return true;
 			case 'u':
 				this.undo();

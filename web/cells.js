@@ -144,10 +144,11 @@ export const GROUP_OF = CATEGORIES.map(c =>
 );
 
 /**
- * The names of the groups that are there, with their colours.
+ * The names of the groups that are there, with their colours, and their parts of all.
  * @param {boolean[]} used
+ * @param {number[]} [parts]
  */
-export function groupLegend(used) {
+export function groupLegend(used, parts) {
 	return el(
 		'div',
 		{class: 'legend'},
@@ -158,7 +159,7 @@ export function groupLegend(used) {
 							'span',
 							{},
 							el('span', {class: 'dot', style: {background: `var(--cat-${g.id})`}}),
-							g.label,
+							parts ? `${g.label} ${lanePart(parts[i])}` : g.label,
 						),
 					]
 				: [],

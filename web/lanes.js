@@ -89,9 +89,11 @@ export function laneData(model, {from, to, buckets}) {
 	};
 	/** @type {Float64Array[]} */
 	const lanes = [];
-	const sums = new Float64Array(model.threads.length), used = new Uint8Array(GROUPS.length);
+	const sums = new Float64Array(model.threads.length),
+		used = new Uint8Array(GROUPS.length);
 	for (let i = firstAt(time, from); i < time.length && time[i] <= to; i++) {
-		const t = thread[i], w = weight[i];
+		const t = thread[i],
+			w = weight[i];
 		const values = (lanes[t] ||= new Float64Array(buckets * GROUPS.length));
 		const g = stack[i] < 0 ? GROUPS.length - 1 : groups[stack[i]];
 		laneSpread(values, g, data, time[i], spread ? w : 0, w);
@@ -146,6 +148,15 @@ export function laneSum(values, bucket) {
 	let sum = 0;
 	for (let g = 0; g < GROUPS.length; g++) sum += values[bucket * GROUPS.length + g];
 	return sum;
+}
+
+/** Each group's part of the weight. @param {LaneData} data */
+export function groupParts(data) {
+	const sums = GROUPS.map(() => 0);
+	for (const values of data.threads.values())
+		for (let i = 0; i < values.length; i++) sums[i % GROUPS.length] += values[i];
+	const all = sums.reduce((a, b) => a + b, 0) || 1;
+	return sums.map(x => x / all);
 }
 
 /** What a lane's full height stands for. @param {LaneData} data @param {Model} model */

@@ -7,11 +7,13 @@ import {term, sentence} from './glossary.js';
 import {duration, count, weight} from './format.js';
 import {closureName} from './names.js';
 import {fillMeter, lanePart, shareParts, shareText, whereText, groupLegend} from './cells.js';
+import {dragRange, shadeOutside} from './filterbar.js';
 import {
 	laneData,
 	laneBuckets,
 	laneLost,
 	laneScale,
+	groupParts,
 	drawLane,
 	drawLost,
 	drawAxis,
@@ -444,6 +446,9 @@ function overviewNext(page) {
 				link('what was being done, as a call tree', {view: 'tree'}),
 				' · ',
 				link('when', {view: 'time'}),
+				...(page.base
+					? [' · ', link(`what changed against ${page.base.meta.file}`, {view: 'diff'})]
+					: []),
 			),
 			...next.map(n =>
 				el('li', {}, runLine(page, n.command), el('div', {class: 'why'}, n.why)),
@@ -468,16 +473,30 @@ function overviewLanes(page, lanes, legend) {
 		`${shown <= 2 ? 60 : shown === 3 ? 44 : shown === 4 ? 34 : 24}px`,
 	);
 	fill(lanes);
-	/** @type {(() => void)[]} */
+	/** @type {((range: [number, number] | null) => void)[]} */
 	const draws = [];
+	const draw = (/** @type {[number, number] | null} */ range) => draws.forEach(d => d(range));
 	for (const [t, w] of all.slice(0, OVERVIEW_LANES)) {
 		const thread = model.threads[t],
 			canvas = /** @type {HTMLCanvasElement} */ (
 				el('canvas', {
 					role: 'img',
 					'aria-label': `CPU of thread ${thread.name} over time`,
+					style: {cursor: 'crosshair'},
 				})
 			);
+		dragRange(canvas, {
+			at: x => {
+				const {left, width} = canvas.getBoundingClientRect();
+				return Math.round(Math.max(0, Math.min(1, (x - left) / (width || 1))) * to);
+			},
+			drag: (a, b) => draw([a, b]),
+			done: range => {
+				draw(null);
+				const query = {...page.state.query, from: range?.[0] ?? 0, to: range?.[1] ?? 0};
+				page.go(range ? {view: 'time', query} : {view: 'time'});
+			},
+		});
 		lanes.append(
 			el(
 				'span',
@@ -500,7 +519,7 @@ function overviewLanes(page, lanes, legend) {
 				lanePart(w / sum),
 			),
 		);
-		draws.push(() => {
+		draws.push(range => {
 			const box = {x: 0, y: 0, w: canvas.clientWidth, h: canvas.clientHeight};
 			const ctx = sizedCanvas(canvas, box.w, box.h);
 			drawLane(ctx, box, /** @type {Float64Array} */ (data.threads.get(t)), {
@@ -509,6 +528,7 @@ function overviewLanes(page, lanes, legend) {
 				colors,
 			});
 			drawLost(ctx, box, lost);
+			if (range) shadeOutside(ctx, box, (range[0] / to) * box.w, (range[1] / to) * box.w);
 		});
 	}
 	const axis = /** @type {HTMLCanvasElement} */ (
@@ -524,11 +544,11 @@ function overviewLanes(page, lanes, legend) {
 		axis,
 		el('span'),
 	);
-	for (const draw of draws) draw();
+	draw(null);
 	const box = {x: 0, y: 0, w: axis.clientWidth, h: axis.clientHeight};
 	drawAxis(sizedCanvas(axis, box.w, box.h), box, 0, to);
 	const any = lost.some(x => x > 0);
-	fill(legend, groupLegend(data.groups));
+	fill(legend, groupLegend(data.groups, groupParts(data)));
 	if (any)
 		legend.firstElementChild?.append(
 			el(

@@ -212,7 +212,16 @@ test('every view opens by its link and by its number', {skip}, async () => {
 			.evaluateAll(links =>
 				links.map(a => /** @type {HTMLElement} */ (a).dataset.view ?? ''),
 			);
-		for (const name of ['overview', 'flame', 'tree', 'table', 'sandwich', 'source', 'time', 'diff'])
+		for (const name of [
+			'overview',
+			'flame',
+			'tree',
+			'table',
+			'sandwich',
+			'source',
+			'time',
+			'diff',
+		])
 			assert.ok(all.includes(name), name);
 		for (const [i, name] of all.entries()) {
 			await view(page, name);
@@ -365,7 +374,10 @@ test('the keyboard alone walks table, sandwich and tree', {skip}, async () => {
 		const [outer, inner] = await page
 			.locator('dialog, dialog h2')
 			.evaluateAll(all => all.map(e => e.getBoundingClientRect()));
-		assert.ok(inner.left > outer.left + 10 && inner.bottom < outer.bottom, 'the heading is inside');
+		assert.ok(
+			inner.left > outer.left + 10 && inner.bottom < outer.bottom,
+			'the heading is inside',
+		);
 		await page.keyboard.press('Escape');
 		await until(async () => (await page.locator('dialog').count()) === 0);
 	});
@@ -663,14 +675,12 @@ test('names from a profile stay text', {skip}, async () => {
 test('a diff colours only what is resolved', {skip}, async () => {
 	await onPage(pair, async page => {
 		await view(page, 'diff');
-		const rows = await page
-			.locator('.grid .row:not([hidden])')
-			.evaluateAll(all =>
-				all.map(r => ({
-					verdict: r.children[1].textContent,
-					ink: r.children[0].firstElementChild?.className,
-				})),
-			);
+		const rows = await page.locator('.grid .row:not([hidden])').evaluateAll(all =>
+			all.map(r => ({
+				verdict: r.children[1].textContent,
+				ink: r.children[0].firstElementChild?.className,
+			})),
+		);
 		assert.ok(rows.length > 3);
 		for (const r of rows)
 			assert.equal(
@@ -684,6 +694,38 @@ test('a diff colours only what is resolved', {skip}, async () => {
 	});
 	await onPage(demo, async page => {
 		assert.equal(await page.locator('#views a[data-view="diff"]').count(), 0);
+	});
+});
+
+test('a view keeps its place while another is looked at', {skip}, async () => {
+	await onPage(large, async page => {
+		await view(page, 'table');
+		await page.locator('.grid').evaluate(g => g.scrollTo(0, 24000));
+		await until(
+			async () => (await page.locator('.grid .row').first().getAttribute('data-row')) !== '0',
+		);
+		await view(page, 'tree');
+		await view(page, 'table');
+		assert.equal(await page.locator('.grid').evaluate(g => g.scrollTop), 24000);
+		await page.locator('.grid .row:not([hidden])').nth(8).click();
+		await page.keyboard.press('s');
+		assert.equal(await page.getAttribute('#views [aria-current]', 'data-view'), 'source');
+	});
+});
+
+test('a part dragged on the first screen opens the time line with it', {skip}, async () => {
+	await onPage(demo, async page => {
+		const box = await page.locator('.lanes-small canvas').first().boundingBox();
+		assert.ok(box);
+		await page.mouse.move(box.x + box.width * 0.25, box.y + 8);
+		await page.mouse.down();
+		await page.mouse.move(box.x + box.width * 0.4, box.y + 8, {steps: 3});
+		await page.mouse.move(box.x + box.width * 0.5, box.y + 8, {steps: 3});
+		await page.mouse.up();
+		assert.equal(await page.getAttribute('#views [aria-current]', 'data-view'), 'time');
+		assert.match((await chips(page))[0], /^1\.\d+ s – 2\.\d+ s$/);
+		await page.goBack();
+		assert.equal(await page.getAttribute('#views [aria-current]', 'data-view'), 'overview');
 	});
 });
 
