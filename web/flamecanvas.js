@@ -60,6 +60,8 @@ export class FlameCanvas {
 		this.selected = -1;
 		this.hovered = -1;
 		this.upwards = false;
+		/** of the scrolled space, in CSS pixels */
+		this.height = 0;
 		this.boxes = new FlameBoxes();
 		this.image = new ImageData(1, 1);
 		this.asked = 0;
@@ -150,8 +152,9 @@ export class FlameCanvas {
 
 	fitSpace() {
 		const height = Math.max(this.rows * FLAME_ROW + 2, this.element.clientHeight);
-		const bottom = this.space.offsetHeight - this.element.scrollTop;
+		const bottom = this.height - this.element.scrollTop;
 		this.space.style.height = `${height}px`;
+		this.height = height;
 		if (this.upwards)
 			this.element.scrollTop = height - bottom;
 	}
@@ -168,7 +171,7 @@ export class FlameCanvas {
 
 	/** @param {number} depth @returns {number} y in the scrolled space */
 	yOf(depth) {
-		return this.upwards ? this.space.offsetHeight - (depth + 1) * FLAME_ROW : depth * FLAME_ROW;
+		return this.upwards ? this.height - (depth + 1) * FLAME_ROW : depth * FLAME_ROW;
 	}
 
 	/**
@@ -178,7 +181,7 @@ export class FlameCanvas {
 	scrollToDepth(depth) {
 		const y = this.yOf(depth), e = this.element, space = 2 * FLAME_ROW;
 		const low = e.scrollTop + space, high = e.scrollTop + e.clientHeight - space - FLAME_ROW;
-		if (y >= low && y <= high || e.clientHeight >= this.space.offsetHeight)
+		if (y >= low && y <= high || e.clientHeight >= this.height)
 			return;
 		e.scrollTop = this.upwards ? y - e.clientHeight + 4 * FLAME_ROW : y - 3 * FLAME_ROW;
 	}
@@ -220,12 +223,11 @@ export class FlameCanvas {
 		}
 		if (this.image.width !== width || this.image.height !== height)
 			this.image = new ImageData(width, height);
-		const row = Math.round(FLAME_ROW * dpr), scroll = Math.round(element.scrollTop * dpr);
-		const bottom = Math.max(this.rows * row, height) + (this.rows * row > height ? 2 : 0);
-		const top = this.upwards ? (/** @type {number} */ d) => bottom - (d + 1) * row - scroll :
-			(/** @type {number} */ d) => d * row - scroll;
-		const rows = Math.ceil(height / row) + 1;
-		const first = this.upwards ? Math.floor((bottom - scroll - height) / row) : Math.floor(scroll / row);
+		// Rows stand where pointers look for them, also when a row is no whole number of pixels.
+		const row = Math.floor(FLAME_ROW * dpr), scroll = element.scrollTop;
+		const top = (/** @type {number} */ d) => Math.round((this.yOf(d) - scroll) * dpr);
+		const rows = Math.ceil(element.clientHeight / FLAME_ROW) + 1, rowsEnd = this.height;
+		const first = Math.floor((this.upwards ? rowsEnd - scroll - element.clientHeight : scroll) / FLAME_ROW);
 		this.boxes.clear();
 		flame.cull(this.boxes, {from: this.from, to: this.to, width, first: Math.max(0, first - 1), last: first + rows});
 		paintFlame(new Uint32Array(this.image.data.buffer), this.boxes, {
@@ -302,7 +304,7 @@ export class FlameCanvas {
 	/** @param {{clientX: number, clientY: number}} ev */
 	depthAt(ev) {
 		const y = ev.clientY - this.element.getBoundingClientRect().top + this.element.scrollTop;
-		return Math.floor(this.upwards ? (this.space.offsetHeight - y) / FLAME_ROW : y / FLAME_ROW);
+		return Math.floor(this.upwards ? (this.height - y) / FLAME_ROW : y / FLAME_ROW);
 	}
 
 	/** @param {{clientX: number, clientY: number}} ev @returns {number} index into boxes, -1 none */
