@@ -45,6 +45,14 @@ const FLAME_KEYS = /** @type {[string, string][]} */ ([
 	['n N', 'next and previous frame found'], ['Menu', 'what can be done with the frame'],
 ]);
 
+/** What is drawn in time order, and what is not. @param {import('./types.js').Tree} tree */
+function timeHint(tree) {
+	const text = 'left to right: CPU time as it passed, per thread';
+	if (tree.cut)
+		return `${text}; the outermost ${tree.cut} frames (all in a shorter time range)`;
+	return (tree.slot ?? 1) > 1 ? `${text}, in steps of ${tree.slot} samples` : text;
+}
+
 /** @param {Page} page @returns {View} */
 export function makeFlameView(page) {
 	const view = new FlameView(page);
@@ -361,7 +369,7 @@ class FlameView {
 		if (!node) {
 			const side = scene.diff ? `widths: ${{base: 'the base', both: 'the mean of both'}[this.get('side')] || 'now'}` : '';
 			fill(this.trail, el('span', {class: 'faint'}, side || (tree.timeOrdered ?
-				'left to right: CPU time as it passed, per thread' : 'width: share of all samples; click zooms')));
+				timeHint(tree) : 'width: share of all samples; click zooms')));
 			return;
 		}
 		const parent = tree.parent[node], name = this.nameOf(node);

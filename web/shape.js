@@ -19,7 +19,7 @@ import {KeyTree} from './ktree.js';
 // cut: what is deeper is left out; 0: nothing is
 
 // As in src/model/shape.c: only recordings of many stacks of many thousand frames come here.
-export const NODES_MAX = 2 ** 21;
+const NODES_MAX = 2 ** 21;
 const STEPS_MAX = 2 ** 26;
 
 // ---- from a tree of keys to one that is drawn ----

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // A tree in time order: each thread is its samples from left to right, neighbours with equal frames
 // joined; x is the thread's CPU time, without the pauses.
+//
+// A long recording would have more boxes than anyone can look at. Then so many samples that follow
+// each other (`slot`) are put in the order of their frames that few enough boxes are left: what was
+// on the CPU in a slot stays true, its order inside the slot is lost. A shorter range shows it.
 import {childLists} from './ktree.js';
-import {depthsOf, NODES_MAX} from './shape.js';
+import {depthsOf} from './shape.js';
 
 /** @typedef {import('./ktree.js').KeyTree} KeyTree */
 /** @typedef {import('./query.js').Profile} Profile */
 /** @typedef {import('./query.js').Base} Base */
 /** @typedef {import('./shape.js').BuiltTree} BuiltTree */
+
+const BOXES_MAX = 2 ** 20;
+const SLOT_MAX = 1024;
 
 /** Kept samples thread by thread, heaviest thread first. @param {Profile} profile @param {Base} base */
 function byThread(profile, base) {
@@ -40,7 +47,7 @@ function deepestLevel(steps) {
 	for (let d = 0; d < steps.length; d++) {
 		open += steps[d];
 		boxes += open;
-		if (boxes > NODES_MAX)
+		if (boxes > BOXES_MAX)
 			return Math.max(1, d - 1);
 	}
 	return steps.length;
@@ -63,16 +70,53 @@ function meetingPoint(t, depth, a, b) {
 	return a;
 }
 
+/** Nodes in the order in which a walk meets them, so that paths with common frames are neighbours. @param {KeyTree} t */
+function ranksOf(t) {
+	const size = new Int32Array(t.n).fill(1), rank = new Int32Array(t.n),
+		next = new Int32Array(t.n);
+	for (let i = t.n - 1; i > 0; i--)
+		size[t.parent[i]] += size[i];
+	next[0] = 1;
+	for (let i = 1; i < t.n; i++) {
+		rank[i] = next[t.parent[i]];
+		next[t.parent[i]] += size[i];
+		next[i] = rank[i] + 1;
+	}
+	return rank;
+}
+
 /**
- * @param {Profile} profile
- * @returns {BuiltTree}
+ * Each `slot` samples of a thread in the order of their frames.
+ * @param {Base} base
+ * @param {ReturnType<typeof byThread>} threads
+ * @param {number} slot
  */
-export function timeTree(profile) {
-	const base = profile.base('function', ''), from = base.tree,
-		depth = depthsOf(from.n, from.parent);
-	const {ids, count, order} = byThread(profile, base);
-	// How many boxes begin at each depth, as steps: one for each frame below where neighbours meet.
-	let deepest = 0;
+function gathered(base, threads, slot) {
+	const {ids, count, order} = threads, rank = ranksOf(base.tree), ranks = base.tree.n;
+	const out = new Int32Array(order.length);
+	for (let k = 0, from = 0; k < ids.length; from += count[ids[k]], k++) {
+		// One number a sample, which sorts by slot, rank and place: below samples x ranks < 2^53.
+		const code = new Float64Array(count[ids[k]]);
+		for (let i = 0; i < code.length; i++) {
+			const node = base.nodeOfEnd[base.endOf[order[from + i]]];
+			code[i] = (Math.floor(i / slot) * ranks + rank[node]) * slot + i % slot;
+		}
+		code.sort();
+		for (let i = 0; i < code.length; i++)
+			out[from + i] = order[from + Math.floor(i / slot) * slot + code[i] % slot];
+	}
+	return {ids, count, order: out};
+}
+
+/**
+ * How many boxes begin at each depth, as steps: one for each frame below where neighbours meet.
+ * @param {Base} base
+ * @param {Uint32Array} depth
+ * @param {ReturnType<typeof byThread>} threads
+ */
+function countBoxes(base, depth, threads) {
+	const {ids, count, order} = threads, from = base.tree;
+	let deepest = 0, boxes = 1 + ids.length;
 	for (let i = 0; i < from.n; i++)
 		deepest = Math.max(deepest, depth[i]);
 	const steps = new Float64Array(deepest + 2);
@@ -82,23 +126,40 @@ export function timeTree(profile) {
 			const node = base.nodeOfEnd[base.endOf[order[at]]];
 			if (node === last)
 				continue;
-			const meet = meetingPoint(from, depth, last, node);
-			steps[depth[meet] + 1]++;
+			const meet = depth[meetingPoint(from, depth, last, node)];
+			steps[meet + 1]++;
 			steps[depth[node] + 1]--;
+			boxes += depth[node] - meet;
 			last = node;
 		}
 	}
-	const limit = deepestLevel(steps);
-	let boxes = 1 + ids.length, open = 0;
-	for (let d = 0; d < steps.length && d <= limit; d++)
-		boxes += open += steps[d];
-	const b = new TimeBoxes(profile, base, depth, boxes, limit);
-	for (let k = 0, at = 0; k < ids.length; k++) {
-		b.openThread(ids[k]);
-		for (let end = at + count[ids[k]]; at < end; at++)
-			b.add(order[at]);
+	return {steps, boxes, deepest};
+}
+
+/**
+ * @param {Profile} profile
+ * @returns {BuiltTree & {slot: number}}
+ */
+export function timeTree(profile) {
+	const base = profile.base('function', '');
+	const depth = depthsOf(base.tree.n, base.tree.parent), whole = byThread(profile, base);
+	let threads = whole, slot = 1, counted = countBoxes(base, depth, threads);
+	while (counted.boxes > BOXES_MAX && slot < SLOT_MAX) {
+		slot = Math.min(SLOT_MAX, slot * 4 * Math.ceil(counted.boxes / BOXES_MAX));
+		threads = gathered(base, whole, slot);
+		counted = countBoxes(base, depth, threads);
 	}
-	return b.finish(limit < deepest ? limit : 0);
+	const limit = deepestLevel(counted.steps);
+	let room = 1 + threads.ids.length, open = 0;
+	for (let d = 0; d < counted.steps.length && d <= limit; d++)
+		room += open += counted.steps[d];
+	const b = new TimeBoxes(profile, base, depth, room, limit);
+	for (let k = 0, at = 0; k < threads.ids.length; k++) {
+		b.openThread(threads.ids[k]);
+		for (let end = at + threads.count[threads.ids[k]]; at < end; at++)
+			b.add(threads.order[at]);
+	}
+	return {...b.finish(limit < counted.deepest ? limit : 0), slot};
 }
 
 class TimeBoxes {

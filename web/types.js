@@ -126,6 +126,8 @@
  * @property {Float64Array} start  where the box begins, in weight (or in ns: time-ordered)
  * @property {number} weight  of everything in scope: what shares are fractions of
  * @property {boolean} timeOrdered
+ * @property {number} [slot]  time-ordered: so many samples are put together, their order is lost
+ * @property {number} [cut]   deeper frames are left out; 0: none are
  */
 
 /**

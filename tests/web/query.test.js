@@ -294,6 +294,30 @@ test('in time order each thread is its samples from left to right, equal neighbo
 		assert.equal(nodeShare(p, tree, node).samples, tree.samples[node]);
 });
 
+test('too many boxes in time order are made fewer, no weight is lost', () => {
+	const m = syntheticModel({samples: 60000, stacks: 6000, depth: 40});
+	const p = makeProfile(m, query()), tree = callTree(p, {order: 'time'});
+	assert.ok((tree.slot ?? 1) > 1 && tree.n <= 2 ** 20 + 10, `${tree.slot} ${tree.n}`);
+	assert.ok(Math.abs(tree.total[0] - p.weight) < 1e-6 * p.weight);
+	assert.equal(tree.samples[0], p.samples);
+	for (let i = 1; i < tree.n; i++) {
+		const up = tree.parent[i];
+		assert.ok(tree.start[i] >= tree.start[up] &&
+			tree.start[i] + tree.total[i] <= tree.start[up] + tree.total[up] + 1);
+	}
+	/** @param {Tree} t */
+	const selfOf = t => {
+		const sums = new Float64Array(p.keyCount);
+		for (let i = 1; i < t.n; i++)
+			sums[t.key[i]] += t.self[i];
+		return sums;
+	};
+	if (!tree.cut)
+		assert.deepEqual(selfOf(tree), selfOf(callTree(p)));
+	for (const node of [1, 2, 77, tree.n - 1])
+		assert.equal(nodeShare(p, tree, node).samples, tree.samples[node]);
+});
+
 test('children are drawn heaviest first and boxes stand side by side', () => {
 	const p = makeProfile(tangledModel(2), query()), tree = callTree(p);
 	for (let i = 0; i < tree.n; i++) {
