@@ -30,7 +30,9 @@ struct tables {
 	AS_VEC(uint32_t) path;
 	struct as_intern strings;
 	struct as_intern sources;
-	uint32_t no_frames; /* function number of "[no frames]" */
+	AS_VEC(uint32_t) symbols; /* codes of the model, in the order of native symbols */
+	uint32_t *symbol_of_code; /* the reverse; AS_NONE: no frame is in it */
+	uint32_t no_frames;       /* function number of "[no frames]" */
 };
 
 /* ---- stacks ---- */
@@ -164,6 +166,11 @@ static void put_stack_table(struct tables *t)
 	as_json_end(&t->x->j);
 }
 
+static uint64_t json_address(uint64_t addr)
+{
+	return AS_MIN(addr >= KERNEL_BASE ? addr - KERNEL_BASE : addr, ADDRESS_MAX);
+}
+
 /* Relative to the library; a caller's is inside the call, as the format wants it. ADDRESS_MAX: none
  * that JSON could hold. */
 static uint64_t address_of(const struct tables *t, const struct entry *e)
@@ -179,9 +186,7 @@ static uint64_t address_of(const struct tables *t, const struct entry *e)
 	addr = f->addr;
 	if (!(f->flags & AS_FRAME_EXACT) && addr)
 		addr--;
-	if (addr >= KERNEL_BASE)
-		addr -= KERNEL_BASE;
-	return AS_MIN(addr, ADDRESS_MAX);
+	return json_address(addr);
 }
 
 static uint32_t lib_of(const struct tables *t, const struct entry *e)
@@ -190,6 +195,88 @@ static uint32_t lib_of(const struct tables *t, const struct entry *e)
 
 	return module == AS_NONE ? AS_NONE : t->x->s->module_id[module];
 }
+
+/* ---- native symbols: the parts of functions whose code was kept ---- */
+
+static int code_holds(const struct as_m_code *c, uint32_t module, uint64_t svma)
+{
+	if (c->module != module)
+		return c->module < module ? -1 : 1;
+	if (c->svma > svma)
+		return 1;
+	return svma - c->svma < c->size_bytes ? 0 : -1;
+}
+
+/* The kept code that a frame is in: index into codes, AS_NONE: none. */
+static uint32_t code_of(const struct tables *t, const struct entry *e)
+{
+	const struct as_m_frame *f;
+	size_t lo = 0, hi = t->m->codes.n;
+	uint64_t svma;
+
+	if (e->frame == AS_NONE || t->m->frames.v[e->frame].module == AS_NONE)
+		return AS_NONE;
+	f = &t->m->frames.v[e->frame];
+	svma = f->flags & AS_FRAME_EXACT || !f->addr ? f->addr : f->addr - 1;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		int c = code_holds(&t->m->codes.v[mid], f->module, svma);
+
+		if (c == 0)
+			return (uint32_t)mid;
+		if (c < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return AS_NONE;
+}
+
+static void number_symbols(struct tables *t)
+{
+	uint32_t *number = as_xreallocarray(NULL, t->m->codes.n + 1, sizeof *number);
+
+	memset(number, 0xff, (t->m->codes.n + 1) * sizeof *number);
+	as_vec_foreach (e, &t->entries) {
+		uint32_t code = code_of(t, e);
+
+		if (code == AS_NONE || number[code] != AS_NONE)
+			continue;
+		number[code] = (uint32_t)t->symbols.n;
+		as_vec_push(&t->symbols, code);
+	}
+	t->symbol_of_code = number;
+}
+
+static uint32_t symbol_of(const struct tables *t, const struct entry *e)
+{
+	uint32_t code = code_of(t, e);
+
+	return code == AS_NONE ? AS_NONE : t->symbol_of_code[code];
+}
+
+static const char *symbol_name(const struct tables *t, const struct as_m_code *c)
+{
+	return c->function < t->m->functions.n
+		       ? as_export_name(t->x->o, &t->m->functions.v[c->function])
+		       : "[no name]";
+}
+
+static void put_native_symbols(struct tables *t)
+{
+	const struct as_m_code *codes = t->m->codes.v;
+
+	begin_table(t, "nativeSymbols", t->symbols.n);
+	COLUMN(t, "libIndex", &t->symbols, c,
+	       as_put_u64(b, t->x->s->module_id[codes[*c].module]));
+	COLUMN(t, "address", &t->symbols, c, as_put_u64(b, json_address(codes[*c].svma)));
+	COLUMN(t, "name", &t->symbols, c,
+	       as_put_u64(b, as_intern_str(&t->strings, symbol_name(t, &codes[*c]))));
+	COLUMN(t, "functionSize", &t->symbols, c, as_put_u64(b, codes[*c].size_bytes));
+	as_json_end(&t->x->j);
+}
+
+/* ---- frames ---- */
 
 static uint32_t function_id(const struct tables *t, uint32_t function)
 {
@@ -216,7 +303,7 @@ static void put_frame_table(struct tables *t)
 						    : as_function_category(t->m, e->function)));
 	fill(t, "subcategory", "0", n);
 	COLUMN(t, "func", &t->entries, e, as_put_u64(b, function_id(t, e->function)));
-	fill(t, "nativeSymbol", "null", n);
+	COLUMN(t, "nativeSymbol", &t->entries, e, put_or(b, symbol_of(t, e), "null"));
 	fill(t, "innerWindowID", "0", n);
 	COLUMN(t, "line", &t->entries, e, put_or_null(b, e->place ? e->place->line : 0));
 	COLUMN(t, "column", &t->entries, e, put_or_null(b, e->place ? e->place->column : 0));
@@ -276,19 +363,13 @@ static void put_sources(struct tables *t)
 	as_json_end(&t->x->j);
 }
 
-static void put_empty_tables(struct tables *t)
+/* For what source maps say of JavaScript. */
+static void put_source_locations(struct tables *t)
 {
 	static const char *const locations[] = {"source", "line", "column", NULL};
-	static const char *const symbols[] = {"libIndex", "address", "name", "functionSize",
-					      NULL};
 
 	begin_table(t, "sourceLocationTable", 0);
 	for (const char *const *c = locations; *c; c++)
-		fill(t, *c, "", 0);
-	as_json_end(&t->x->j);
-	/* A symbol has to say where it begins in its library, which sessions do not. */
-	begin_table(t, "nativeSymbols", 0);
-	for (const char *const *c = symbols; *c; c++)
 		fill(t, *c, "", 0);
 	as_json_end(&t->x->j);
 }
@@ -377,6 +458,8 @@ static void tables_clear(struct tables *t)
 	as_vec_clear(&t->path);
 	as_intern_clear(&t->strings);
 	as_intern_clear(&t->sources);
+	as_vec_clear(&t->symbols);
+	free(t->symbol_of_code);
 }
 
 void as_fx_tables(struct as_fx *x)
@@ -389,6 +472,7 @@ void as_fx_tables(struct as_fx *x)
 	list_entries(&t);
 	for (size_t i = 0; i < s->groups.n; i++)
 		x->stack_of_group[i] = node_of_group(&t, &s->groups.v[i]);
+	number_symbols(&t);
 	put_libs(&t);
 	as_json_obj(&x->j, "shared");
 	put_stack_table(&t);
@@ -396,7 +480,8 @@ void as_fx_tables(struct as_fx *x)
 	put_func_table(&t);
 	put_resources(&t);
 	put_sources(&t);
-	put_empty_tables(&t);
+	put_native_symbols(&t);
+	put_source_locations(&t);
 	put_strings(&t);
 	as_json_end(&x->j);
 	tables_clear(&t);

@@ -96,6 +96,15 @@ agrees() {
 	agrees speedscope deep.assay
 }
 
+@test "a recording: figures agree, hot code is a native symbol with its place" {
+	need_recording
+	assay record -q -o real.assay -- python3 -c 'print(sum(i * i for i in range(4000000)))'
+	for format in firefox speedscope chrome; do
+		agrees $format real.assay
+	done
+	jq -e '.shared.nativeSymbols.length > 0 and (.libs | map(.codeId) | any(. != null))' out.firefox
+}
+
 @test "endings choose the format" {
 	session story
 	for format in firefox speedscope; do

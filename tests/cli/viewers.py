@@ -44,6 +44,12 @@ def firefox(doc):
         assert frames['func'][i] < funcs['length'] and frames['lib'][i] < len(doc['libs'])
         assert 0 <= frames['category'][i] < len(meta['categories'])
         assert -1 <= frames['address'][i] < 2**53
+        symbol = frames['nativeSymbol'][i]
+        if symbol is not None:
+            symbols = shared['nativeSymbols']
+            start, size = symbols['address'][symbol], symbols['functionSize'][symbol]
+            assert symbols['libIndex'][symbol] == frames['lib'][i]
+            assert start <= frames['address'][i] < start + size
     for r in funcs['resource']:
         assert -1 <= r < shared['resourceTable']['length']
     for lib in doc['libs']:
