@@ -104,3 +104,29 @@ busy='i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done'
 	[ -s int.assay ]
 	run -0 assay report int.assay
 }
+
+@test "the text of hot functions is kept: the program and its source may go" {
+	need_recording
+	command -v gcc >/dev/null || skip "no gcc"
+	cat >hot.c <<-'END'
+		__attribute__((noinline)) unsigned work(unsigned n)
+		{
+			unsigned h = 1;
+			for (unsigned i = 0; i < n; i++)
+				h = h * 16777619u ^ i; /* the hot line */
+			return h;
+		}
+		int main(void) { return work(300000000u) == 7; }
+	END
+	touch -d 2020-01-01 hot.c
+	gcc -g -O1 hot.c -o hot
+	run -0 assay record -q -- ./hot
+	run -0 assay record -q --no-source -o bare.assay -- ./hot
+	rm hot hot.c
+	run -0 assay annotate work hot.assay
+	[[ $output == *'the hot line'* ]]
+	[[ $output == *imul* ]] || [[ $output == *mul* ]] || [[ $output == *'.byte'* ]]
+	run -0 assay annotate --asm-only --full work bare.assay
+	[[ $output != *'the hot line'* ]]
+	[[ $output == *ret* ]] || [[ $output == *'.byte'* ]]
+}

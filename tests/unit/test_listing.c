@@ -252,15 +252,15 @@ static void check_tools(const char *exe)
 
 static void a_c_function_has_the_lines_that_addr2line_has(void **state)
 {
-	if (!build_c())
-		fx_skip("no gcc or no objdump");
+	if (!build_c() || as_disasm_missing(AS_ARCH_X86_64))
+		fx_skip("no gcc, no objdump or no disassembler");
 	check_tools("t");
 }
 
 static void a_rust_function_has_the_lines_that_addr2line_has(void **state)
 {
-	if (!build_rust())
-		fx_skip("no rustc or no llvm-addr2line");
+	if (!build_rust() || as_disasm_missing(AS_ARCH_X86_64))
+		fx_skip("no rustc, no llvm-addr2line or no disassembler");
 	check_tools("t");
 }
 
@@ -452,8 +452,8 @@ static void a_large_function_is_kept_around_its_hot_places(void **state)
 	as_buf_adds(&b, "	return x;\n}\nint main(int c, char **v) { return hash(c); }\n");
 	fx_write_bytes("t.c", b.p, b.len);
 	as_buf_clear(&b);
-	if (fx_sh("gcc -g -O1 t.c -o t") != 0)
-		fx_skip("no gcc");
+	if (fx_sh("gcc -g -O1 t.c -o t") != 0 || as_disasm_missing(AS_ARCH_X86_64))
+		fx_skip("no gcc or no disassembler");
 	list_code("t", "hash");
 	assert_int_equal(fx_sh("sed -n '30000,30010p' list > hot; test -s hot"), 0);
 	record_at("t", "hot", (struct as_resolve_options){0});
