@@ -175,7 +175,7 @@ export class DiffView {
 		if (!base) {
 			fill(
 				this.note,
-				'There is no second session in this report: assay view --base OLD.assay NEW.assay',
+				'There is no second session in this report: assay view --diff OLD.assay NEW.assay',
 			);
 			return;
 		}

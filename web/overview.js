@@ -72,7 +72,7 @@ export function leadText(model) {
 		text += ` and used ${duration(cpu)} of {CPU time|CPU time}: `;
 		text +=
 			busy < 0.95
-				? `${Math.round(busy * 100)} % of one CPU. The rest of the time it waited, which this profile does not show.`
+				? `${Math.round(busy * 100)} % of one CPU. The rest of the time it waited, for a CPU or for something else, which is not in this profile.`
 				: busy < 1.1
 					? 'one CPU was busy all the time.'
 					: `${busy.toFixed(1)} CPUs were busy on average.`;
