@@ -6,7 +6,7 @@ import {Grid} from './grid.js';
 import {segments, TABLE_BY} from './tableview.js';
 import {makeDiff} from './diff.js';
 import {alignedText} from './text.js';
-import {count} from './format.js';
+import {count, duration} from './format.js';
 import {fillShare, fillMarked, searchPattern, shareText, whereText} from './cells.js';
 
 /** @typedef {import('./page.js').Page} Page */
@@ -22,10 +22,19 @@ export function changeText(c) {
 	return `${value < 0 ? '−' : '+'}${Math.abs(value).toFixed(1)}${half >= 0.005 ? ` ±${half.toFixed(1)}` : ''}`;
 }
 
-/** @param {Change} c @returns {[string, string]} word and class */
-export function changeVerdict(c) {
-	if (!c.resolved) return ['not resolved', 'faint'];
-	return c.delta > 0 ? ['more', 'bad'] : ['less', 'good'];
+/**
+ * The words of `assay diff`, and the ink. A share that moved only because the rest did is no
+ * reason to be glad or sorry.
+ * @param {DiffRow} row
+ * @param {'self' | 'total'} which
+ * @returns {[string, string]}
+ */
+export function changeVerdict(row, which) {
+	const c = row[which];
+	const presence = row.keyA < 0 ? ', new' : row.keyB < 0 ? ', gone' : '';
+	if (!c.resolved) return [`${c.verdict}${presence}`, 'faint'];
+	if (c.shareOnly) return [`${c.verdict}, as a share only`, 'warn'];
+	return [`${c.verdict}${presence}`, c.verdict === 'up' ? 'bad' : 'good'];
 }
 
 export class DiffView {
@@ -55,6 +64,7 @@ export class DiffView {
 			value => page.go({more: {'diff.which': value}}),
 		);
 		this.note = el('span', {class: 'note'});
+		this.trust = el('p', {class: 'below-bar soft'});
 		this.grid = new Grid({
 			label: 'Changes',
 			columns: this.columns(),
@@ -74,6 +84,7 @@ export class DiffView {
 				el('span', {class: 'fill'}),
 				this.note,
 			),
+			this.trust,
 			this.grid.element,
 		);
 	}
@@ -90,14 +101,14 @@ export class DiffView {
 		return [
 			{
 				id: 'change',
-				title: 'Change',
-				width: '120px',
+				title: 'Points',
+				width: '108px',
 				class: 'share',
 				right: true,
 				sortable: true,
 				cell: (i, cell) => {
 					const [value, half] = changeText(this.rows[i][this.shares()]).split(' ');
-					const [, ink] = changeVerdict(this.rows[i][this.shares()]);
+					const [, ink] = changeVerdict(this.rows[i], this.shares());
 					fill(
 						cell,
 						el('span', {class: `v ${ink}`}, value),
@@ -108,10 +119,9 @@ export class DiffView {
 			{
 				id: 'verdict',
 				title: 'Verdict',
-				width: '96px',
-				word: 'not separable',
+				width: '158px',
 				cell: (i, cell) => {
-					const [word, ink] = changeVerdict(this.rows[i][this.shares()]);
+					const [word, ink] = changeVerdict(this.rows[i], this.shares());
 					cell.textContent = word;
 					cell.className = `cell ${ink}`;
 				},
@@ -119,7 +129,7 @@ export class DiffView {
 			{
 				id: 'before',
 				title: 'Before %',
-				width: '116px',
+				width: '104px',
 				class: 'share',
 				right: true,
 				sortable: true,
@@ -128,14 +138,32 @@ export class DiffView {
 			},
 			{
 				id: 'now',
-				title: 'Now %',
-				width: '116px',
+				title: 'After %',
+				width: '104px',
 				class: 'share',
 				right: true,
 				sortable: true,
 				word: 'interval',
 				cell: (i, cell) => fillShare(cell, this.rows[i].b[this.shares()]),
 			},
+			...(this.inTime()
+				? [
+						{
+							id: 'cpu',
+							title: 'CPU',
+							width: '72px',
+							class: 'number',
+							right: true,
+							spare: true,
+							sortable: true,
+							word: 'CPU time',
+							cell: (/** @type {number} */ i, /** @type {HTMLElement} */ cell) => {
+								const d = this.cpuDelta(this.rows[i]);
+								cell.textContent = `${d < 0 ? '−' : '+'}${duration(Math.abs(d))}`;
+							},
+						},
+					]
+				: []),
 			{
 				id: 'name',
 				title: 'Name',
@@ -157,6 +185,17 @@ export class DiffView {
 				},
 			},
 		];
+	}
+
+	inTime() {
+		return this.page.model.meta.unit === 'ns' && this.page.base?.meta.unit === 'ns';
+	}
+
+	/** How much more CPU time the row took. @param {DiffRow} r */
+	cpuDelta(r) {
+		const which = this.shares();
+		const weight = [this.page.baseProfile()?.weight ?? 0, this.page.profile().weight];
+		return r.b[which].value * weight[1] - r.a[which].value * weight[0];
 	}
 
 	/** @param {string} column */
@@ -215,7 +254,9 @@ export class DiffView {
 				? r.a[which].value
 				: column === 'now'
 					? r.b[which].value
-					: Math.abs(r[which].delta) + (r[which].resolved ? 1 : 0);
+					: column === 'cpu'
+						? this.cpuDelta(r)
+						: Math.abs(r[which].delta) + (r[which].resolved ? 1 : 0);
 		this.rows.sort(
 			(a, b) =>
 				down *
@@ -223,10 +264,31 @@ export class DiffView {
 					? diff.name(a.key).brief.localeCompare(diff.name(b.key).brief)
 					: value(b) - value(a)),
 		);
-		const sure = this.rows.filter(r => r[which].resolved).length;
+		this.say(diff, which);
+	}
+
+	/** What the rows come to, and how far that can be believed. @param {Diff} diff @param {'self' | 'total'} which */
+	say(diff, which) {
+		const n = {up: 0, down: 0, equal: 0, undecided: 0};
+		for (const r of diff.rows) n[r[which].verdict]++;
 		fill(
 			this.note,
-			`${count(sure)} of ${count(this.rows.length)} changes are resolved · before: ${this.page.base?.meta.file ?? ''}`,
+			n.up + n.down ? `${n.up} up, ${n.down} down; ` : 'no difference is resolved; ',
+			`${count(n.equal)} equal within 0.5 points, ${count(n.undecided)} undecided`,
+		);
+		const widened = diff.widened[which],
+			drift = diff.drift[which];
+		fill(
+			this.trust,
+			`Before: ${this.page.base?.meta.file ?? ''}. 95 % intervals, levels adjusted for `,
+			`${count(diff.rows.length)} rows`,
+			widened > 1.05
+				? `; widened ×${widened.toPrecision(2)}: all rows differ by more than their samples explain`
+				: '',
+			'. ',
+			Math.abs(drift - 1) > 0.02
+				? `The typical row took ×${drift.toFixed(2)} the CPU time: with one run a side that may be the machine.`
+				: '',
 		);
 	}
 
@@ -248,14 +310,14 @@ export class DiffView {
 				{title: 'change', right: true},
 				{title: 'verdict'},
 				{title: 'before', right: true},
-				{title: 'now', right: true},
+				{title: 'after', right: true},
 				{title: 'name'},
 			],
 			this.rows
 				.slice(0, 1000)
 				.map(r => [
 					changeText(r[which]),
-					changeVerdict(r[which])[0],
+					changeVerdict(r, which)[0],
 					shareText(r.a[which]),
 					shareText(r.b[which]),
 					diff.name(r.key).brief,

@@ -684,8 +684,8 @@ test('a diff colours only what is resolved', {skip}, async () => {
 		assert.ok(rows.length > 3);
 		for (const r of rows)
 			assert.equal(
-				/good|bad/.test(r.ink ?? ''),
-				r.verdict === 'more' || r.verdict === 'less',
+				/good|bad|warn/.test(r.ink ?? ''),
+				/^(up|down)\b/.test(r.verdict ?? ''),
 				JSON.stringify(r),
 			);
 		await page.click('[aria-label="Shares"] [data-value="total"]');
