@@ -13,6 +13,7 @@ import sys
 from collections import defaultdict
 
 NO_FRAMES = '[no frames]'
+MARKERS = ('[truncated: ', '[no user stack]')
 
 
 def add_path(self_, total, path, weight):
@@ -136,7 +137,8 @@ def main():
         rows[r['name']][0] += r['self']
         rows[r['name']][1] += r['total']
     # a report lists a marker only where it stands alone
-    names = {n for n in total if total[n] and (n in rows or n[:11] != '[truncated:')} - {NO_FRAMES}
+    names = {n for n in total if total[n] and (n in rows or not n.startswith(MARKERS))}
+    names -= {NO_FRAMES}
     assert names == {n for n in rows if rows[n][1]}, names ^ set(rows)
     for name in names:
         own = self_[name] / all_, total[name] / all_
