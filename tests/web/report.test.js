@@ -12,7 +12,7 @@ import {decodeModel} from '../../web/decode.js';
 import {defaultQuery, makeProfile} from '../../web/query.js';
 import {callTree, nodeShares, calleesTree, callersTree} from '../../web/tree.js';
 import {makeDiff} from '../../web/diff.js';
-import {table} from '../../web/table.js';
+import {addressCosts, table} from '../../web/table.js';
 
 /** @typedef {import('../../web/types.js').Model} Model */
 /** @typedef {import('../../web/types.js').Query} Query */
@@ -118,7 +118,8 @@ function compareTree(profile, tree, theirs, noAll = false) {
 	const ours = Array.from({length: tree.n}, (_, i) => {
 		const name = profile.name(tree.key[i]);
 		if (i)
-			paths[i] = pathId(paths[tree.parent[i]], `${name.full}@${name.module}`);
+			paths[i] = pathId(paths[tree.parent[i]],
+				`${name.full}@${name.module}#${name.file ? 0 : name.line}`);
 		return {path: paths[i], samples: tree.samples[i], total: tree.total[i] / (profile.weight ||
 			1),
 			self: tree.self[i] / (profile.weight || 1), low: low[i], high: high[i]};
@@ -128,7 +129,7 @@ function compareTree(profile, tree, theirs, noAll = false) {
 	const list = theirs.rows.map((/** @type {any} */ t, /** @type {number} */ i) => {
 		theirPaths[i] = t.parent === null && t.name === 'all' ? 0 :
 			pathId(t.parent === null ? 0 : theirPaths[t.parent],
-				`${t.full_name}@${t.module ?? ''}`);
+				`${t.full_name}@${t.module ?? ''}#${t.file ? 0 : t.line ?? 0}`);
 		return {...t, path: theirPaths[i], samples: t.total_samples};
 	});
 	/** @param {{path: number, samples: number}} a @param {{path: number, samples: number}} b */
@@ -188,7 +189,45 @@ test('figures equal those of assay report: a recording made here, or SESSION=FIL
 		}
 	}
 	await compareSession(file);
+	await compareInstructions(file, t);
 });
+
+/**
+ * Costs of instructions are those of assay annotate (its `code`: the samples taken there, inlined or
+ * not).
+ * @param {string} file
+ * @param {import('node:test').TestContext} t
+ */
+async function compareInstructions(file, t) {
+	const model = await modelOf(file), profile = makeProfile(model, defaultQuery());
+	const hot = table(profile, 'function').filter(r => r.key < model.functions.n &&
+		model.functions.module[r.key] >= 0 && !profile.name(r.key).unsymbolized).slice(0, 8);
+	let compared = 0;
+	for (const {key} of hot) {
+		const name = profile.name(key),
+			theirs = JSON.parse(run('annotate', name.full, file, '--format', 'json'));
+		/** @type {any[]} */
+		const rows = theirs.instructions ?? [];
+		const module = model.modules.findIndex(m => m.name === theirs.function.module);
+		if (theirs.function.full_name !== name.full || theirs.also_fits?.length || !rows.length ||
+			rows.some(r => !r.size || r.module !== theirs.function.module))
+			continue;
+		const costs = addressCosts(profile, module,
+			rows.map(r => ({addr: Number(r.address), len: r.size})));
+		rows.forEach((r, i) => {
+			const c = costs[i];
+			assert.equal(c?.total.samples ?? 0, r.total_samples ?? 0, `${name.full} ${r.address}`);
+			if (!c)
+				return;
+			compared++;
+			assert.ok(c.self.samples === r.code_samples && near(r.code, c.self.value) &&
+				near(r.code_high, c.self.high) &&
+				near(r.total_low, c.total.low) && near(r.total_high, c.total.high),
+					JSON.stringify(r));
+		});
+	}
+	t.diagnostic(`${compared} instructions of ${hot.length} functions compared`);
+}
 
 test('differences and verdicts equal those of assay diff', OPTIONS, async () => {
 	const make = async (/** @type {string} */ kind, /** @type {string} */ name,
