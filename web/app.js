@@ -108,6 +108,10 @@ class App {
 		this.filters = new FilterBar(this, part('filters'));
 		this.makeFrame();
 		this.listen();
+		// The command line's filters are where an address without any begins, in a view that has them.
+		if (location.hash.length < 2 && this.model.meta.query)
+			history.replaceState(null, '', '#' +
+				encodeState({...defaultState(), view: 'flame', query: this.model.meta.query}));
 		this.arrive();
 	}
 

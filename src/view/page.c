@@ -109,12 +109,12 @@ int as_page_container(const struct as_page_request *q, struct as_buf *out, struc
 		return r;
 	(void)as_intern_str(&p.strings, ""); /* is 0 */
 	as_json_obj(&p.j, NULL);
-	as_page_meta(&p, flat, whole);
+	as_page_meta(&p, whole);
 	modules(&p);
 	tasks(&p);
 	as_page_columns(&p);
 	strings(&p);
-	as_page_listings(&p, flat);
+	as_page_listings(&p, flat, whole);
 	as_json_end(&p.j);
 
 	as_buf_reserve(out, header.len + p.area.len + 24);

@@ -29,7 +29,8 @@ struct as_page_request {
 	const struct as_model *base; /* to compare with; NULL: none */
 	const char *file; /* the session as the user named it; NULL: found by default */
 	/* The filters the page begins with; by and shape are not looked at. The page holds the
-	 * whole session all the same: its reader can take them away. */
+	 * whole session all the same: its reader can take them away, and its first screen is of
+	 * the whole. */
 	struct as_query query;
 	bool served;           /* may ask its server for listings (connect-src 'self') */
 	bool no_listing;       /* without source and assembly */

@@ -270,9 +270,25 @@ static void add_function(struct hot *h, uint32_t function)
 	as_listing_free(l);
 }
 
-void as_page_listings(struct as_page *p, const struct as_profile *flat)
+static void add_hottest(struct hot *h, const struct as_profile *flat)
 {
 	const struct as_row **rows = as_xcalloc(flat->rows.n + 1, sizeof *rows);
+	size_t n = AS_MIN(flat->rows.n, (size_t)HOT);
+
+	for (size_t i = 0; i < n && flat->rows.v[i].self.value >= WORTH; i++)
+		add_function(h, flat->rows.v[i].key);
+	for (size_t i = 0; i < flat->rows.n; i++)
+		rows[i] = &flat->rows.v[i];
+	if (n)
+		qsort(rows, flat->rows.n, sizeof(const struct as_row *), by_total);
+	for (size_t i = 0; i < n && rows[i]->total.value >= WORTH; i++)
+		add_function(h, rows[i]->key);
+	free(rows);
+}
+
+void as_page_listings(struct as_page *p, const struct as_profile *filtered,
+		      const struct as_profile *whole)
+{
 	struct hot h = {
 		.p = p,
 		.done = as_xcalloc(p->m->functions.n + 1, 1),
@@ -280,19 +296,15 @@ void as_page_listings(struct as_page *p, const struct as_profile *flat)
 		.start_ns = as_now_ns(),
 		.files = as_listing_files_new(p->q->cache_dir),
 	};
-	size_t n = p->q->no_listing ? 0 : AS_MIN(flat->rows.n, (size_t)HOT);
 
 	h.sources.j.out = &h.sources.json;
 	as_json_arr(&h.sources.j, NULL);
 	as_json_arr(&p->j, "listings");
-	for (size_t i = 0; i < n && flat->rows.v[i].self.value >= WORTH; i++)
-		add_function(&h, flat->rows.v[i].key);
-	for (size_t i = 0; i < flat->rows.n; i++)
-		rows[i] = &flat->rows.v[i];
-	if (n)
-		qsort(rows, flat->rows.n, sizeof(const struct as_row *), by_total);
-	for (size_t i = 0; i < n && rows[i]->total.value >= WORTH; i++)
-		add_function(&h, rows[i]->key);
+	if (!p->q->no_listing) {
+		add_hottest(&h, filtered);
+		if (whole != filtered)
+			add_hottest(&h, whole);
+	}
 	as_json_end(&p->j);
 	as_json_end(&h.sources.j);
 	as_json_raw(&p->j, "sources", h.sources.json.p, h.sources.json.len);
@@ -302,5 +314,4 @@ void as_page_listings(struct as_page *p, const struct as_profile *flat)
 	as_buf_clear(&h.sources.json);
 	as_listing_files_free(h.files);
 	free(h.done);
-	free(rows);
 }

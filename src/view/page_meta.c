@@ -74,11 +74,11 @@ static void trust(struct as_json *j, const struct as_model *m, const struct as_t
 	as_trust_lines_clear(&lines);
 }
 
-static void next_steps(struct as_page *p, const struct as_profile *unfiltered)
+static void next_steps(struct as_page *p, const struct as_profile *whole)
 {
 	struct as_query nothing = {0};
 	struct as_next_request q = {.model = p->m,
-				    .flat = unfiltered,
+				    .flat = whole,
 				    .file = p->q->file,
 				    .asked = &nothing,
 				    .in_page = true};
@@ -154,8 +154,7 @@ static void query(struct as_page *p)
 	as_json_end(j);
 }
 
-void as_page_meta(struct as_page *p, const struct as_profile *flat,
-		  const struct as_profile *unfiltered)
+void as_page_meta(struct as_page *p, const struct as_profile *whole)
 {
 	struct as_json *j = &p->j;
 	struct as_trust t;
@@ -164,8 +163,8 @@ void as_page_meta(struct as_page *p, const struct as_profile *flat,
 	as_json_obj(j, "meta");
 	run(j, p->m, &t);
 	trust(j, p->m, &t);
-	next_steps(p, unfiltered);
-	hottest(j, flat);
+	next_steps(p, whole);
+	hottest(j, whole);
 	query(p);
 	as_json_arr(j, "notes");
 	as_vec_foreach (n, &p->m->notes) {

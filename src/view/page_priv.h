@@ -18,11 +18,12 @@ struct as_page {
 
 /* page_columns.c: the tables that are columns, and "columns" of the header. */
 void as_page_columns(struct as_page *p);
-/* page_meta.c: "meta": all that the first screen shows. flat: by function, under the query. */
-void as_page_meta(struct as_page *p, const struct as_profile *flat,
-		  const struct as_profile *unfiltered);
-/* page_listing.c: "listings" and "sources" of the hottest functions, within a budget. */
-void as_page_listings(struct as_page *p, const struct as_profile *flat);
+/* page_meta.c: "meta": all that the first screen shows, which is of the whole session. */
+void as_page_meta(struct as_page *p, const struct as_profile *whole);
+/* page_listing.c: "listings" and "sources" of the hottest functions, within a budget: those under
+ * the page's filters first. */
+void as_page_listings(struct as_page *p, const struct as_profile *filtered,
+		      const struct as_profile *whole);
 
 /* page_pick.c: sets keep[i] for the instructions to show, all when there are at most max, else those
  * nearest to sampled ones; returns how many. */

@@ -242,6 +242,9 @@ in_browser() {
 		grep -q '<html[^>]* data-ready="yes"' dom
 		grep -q 'indexer' dom
 	done
+	assay view --no-open --focus malloc --time 1s..2s -o filtered.html story.assay
+	in_browser filtered.html >dom
+	grep -q 'through /malloc/' dom
 	in_browser hostile.html >dom
 	python3 - <<-'END'
 		import html.parser
