@@ -71,17 +71,41 @@ export function term(word, label = word) {
 	return explain(el('span', {class: 'term', tabindex: '0'}, label), word);
 }
 
+// Marks of a term within a text; private letters, which names lose (plainWords).
+const TERM_BEGIN = '\ue000';
+const TERM_WORD = '\ue001';
+const TERM_END = '\ue002';
+
 /**
- * A sentence with its words made terms: "3 {samples|sample} were {lost}".
+ * A word within a text for `sentence()`.
+ * @param {string} word
+ * @param {string} [label]
+ */
+export function termMark(word, label = word) {
+	return `${TERM_BEGIN}${label}${TERM_WORD}${word}${TERM_END}`;
+}
+
+/** Text from a profile for within a marked text. @param {string} text */
+export function plainWords(text) {
+	return text.replace(/[\ue000-\ue002]/g, '\ufffd');
+}
+
+/**
+ * A marked text as what stands in the document.
  * @param {string} text
  * @returns {(Node | string)[]}
  */
 export function sentence(text) {
-	return text.split(/[{}]/).map((part, i) => {
+	return text.split(/\ue000([^\ue002]*)\ue002/).map((part, i) => {
 		if (i % 2 === 0) return part;
-		const [label, word] = part.split('|');
-		return term(word || label, label);
+		const [label, word] = part.split(TERM_WORD);
+		return term(word, label);
 	});
+}
+
+/** A marked text without its marks. @param {string} text */
+export function sentenceText(text) {
+	return text.replace(/\ue000([^\ue001]*)\ue001[^\ue002]*\ue002/g, '$1');
 }
 
 /** The whole list, for the help. */

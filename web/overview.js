@@ -3,8 +3,8 @@
 // what the recorder computed (Meta) and the samples' times; nothing else has been computed yet
 // when it stands.
 import {el, fill} from './page.js';
-import {term, sentence} from './glossary.js';
-import {duration, count, weight} from './format.js';
+import {plainWords, sentence, sentenceText, term, termMark} from './glossary.js';
+import {duration, count, middle, weight} from './format.js';
 import {closureName} from './names.js';
 import {fillMeter, lanePart, shareParts, shareText, whereText, groupLegend} from './cells.js';
 import {dragRange, shadeOutside} from './filterbar.js';
@@ -26,6 +26,7 @@ import {
 /** @typedef {import('./types.js').HotRow} HotRow */
 
 const OVERVIEW_LANES = 6;
+const LEAD_NAME = 90;
 
 /**
  * A wait status in words.
@@ -66,10 +67,10 @@ export function leadText(model) {
 		cpu = meta.cpuTime,
 		hot = meta.hottest;
 	const wall = meta.wall ?? meta.duration;
-	let text = `${meta.program} ran for ${duration(wall)}`;
+	let text = `${middle(plainWords(meta.program), LEAD_NAME)} ran for ${duration(wall)}`;
 	if (cpu !== null && wall > 0) {
 		const busy = cpu / wall;
-		text += ` and used ${duration(cpu)} of {CPU time|CPU time}: `;
+		text += ` and used ${duration(cpu)} of ${termMark('CPU time')}: `;
 		text +=
 			busy < 0.95
 				? `${Math.round(busy * 100)} % of one CPU. The rest of the time it waited, for a CPU or for something else, which is not in this profile.`
@@ -77,8 +78,8 @@ export function leadText(model) {
 					? 'one CPU was busy all the time.'
 					: `${busy.toFixed(1)} CPUs were busy on average.`;
 	} else text += '.';
-	if (!hot.length) return `${text} No {sample|sample} was taken.`;
-	const name = functionName(model, hot[0].function).brief.replace(/[{}|]/g, ' ');
+	if (!hot.length) return `${text} No ${termMark('sample')} was taken.`;
+	const name = middle(plainWords(functionName(model, hot[0].function).brief), LEAD_NAME);
 	const sum = hot.reduce((a, h) => a + h.self.value, 0);
 	if (hot[0].self.value >= 0.2)
 		text += ` One function stands out: ${name} takes ${shareText(hot[0].self)} of it by itself.`;
@@ -89,7 +90,7 @@ export function leadText(model) {
 	else text += ` The five hottest functions take ${Math.round(sum * 100)} % together.`;
 	const warnings = meta.trust.lines.filter(l => l.level === 'warn').length;
 	if (warnings)
-		text += ` ${warnings === 1 ? 'One thing limits' : `${warnings} things limit`} what these figures can say: see the {trust block|trust block}.`;
+		text += ` ${warnings === 1 ? 'One thing limits' : `${warnings} things limit`} what these figures can say: see the ${termMark('trust block')}.`;
 	return text;
 }
 
@@ -568,7 +569,7 @@ function overviewLanes(page, lanes, legend) {
 function overviewText(model) {
 	const {meta} = model;
 	return [
-		leadText(model).replace(/\{([^|}]*)\|[^}]*\}/g, '$1'),
+		sentenceText(leadText(model)),
 		'',
 		...meta.hottest
 			.slice(0, 5)

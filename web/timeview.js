@@ -187,7 +187,21 @@ export class TimeView {
 			);
 			return button;
 		});
+		this.buttons.forEach((b, i) => (b.tabIndex = i ? -1 : 0));
+		this.lanes.addEventListener('keydown', event => this.laneKey(event));
 		this.lanes.append(...this.buttons, this.first);
+	}
+
+	/** Arrows walk the threads: they are one stop for Tab. @param {KeyboardEvent} event */
+	laneKey(event) {
+		const all = this.buttons ?? [],
+			now = all.indexOf(/** @type {HTMLElement} */ (document.activeElement));
+		const to = {ArrowDown: now + 1, ArrowUp: now - 1, Home: 0, End: all.length - 1}[event.key];
+		if (now < 0 || to === undefined || !all[to]) return;
+		event.preventDefault();
+		all[now].tabIndex = -1;
+		all[to].tabIndex = 0;
+		all[to].focus();
 	}
 
 	/** @param {number} t @param {boolean} add */
@@ -451,6 +465,7 @@ export class TimeView {
 	/** @type {[string, string][]} */
 	keys = [
 		['+ − 0', 'zoom in, out, everything'],
+		['↑ ↓', 'walk the threads (a name focused)'],
 		['← →', 'move the chosen range (lanes focused)'],
 		['Shift ← →', 'make it longer or shorter'],
 		['Enter', 'zoom to it'],

@@ -534,6 +534,14 @@ test('the time line chooses ranges and threads, by pointer and by keys', {skip},
 		await page.keyboard.press('0');
 		await page.keyboard.press('Escape');
 		assert.deepEqual(await chips(page), []);
+		await page.locator('button.time-lane').first().focus();
+		await page.keyboard.press('ArrowDown');
+		assert.equal(
+			await page.evaluate(
+				'document.activeElement === document.querySelectorAll("button.time-lane")[1]',
+			),
+			true,
+		);
 		await page.locator('button.time-lane').nth(1).click();
 		assert.match((await chips(page))[0], /^thread /);
 		await page
@@ -624,7 +632,7 @@ test('names from a profile stay text', {skip}, async () => {
 		'javascript:alert(3)',
 		'${alert(4)}',
 		'\u202etxt\u0000',
-		'{a|b}',
+		'{a|b} {self}',
 	];
 	const frames = evil.map(name =>
 		b.frame([{f: b.func(name, {crate: name, file: name, line: 3})}]),
@@ -669,6 +677,15 @@ test('names from a profile stay text', {skip}, async () => {
 		await page.locator('.grid .row').first().click({button: 'right'});
 		await page.locator('.menu button', {hasText: 'Only below'}).click();
 		assert.equal(await page.locator('#filters script, #filters img').count(), 0);
+	});
+	// Braces and private letters mean something in the first screen's sentences.
+	const odd = demoModel();
+	odd.meta.program = evil[6];
+	odd.strings = odd.strings.map(t => t && `${t}{x|y}\ue000\ue001`);
+	await onPage(makePage('odd', odd), async page => {
+		assert.ok((await page.innerText('.lead')).startsWith(evil[6]));
+		await page.keyboard.press('c');
+		assert.ok(/** @type {string[]} */ (await page.evaluate('copied'))[0].includes('{x|y}'));
 	});
 });
 
