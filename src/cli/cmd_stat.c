@@ -9,6 +9,7 @@
 
 #include "base/sys.h"
 #include "cli/cmds_priv.h"
+#include "cli/stat_baseline.h"
 #include "measure/repeat.h"
 #include "view/stat.h"
 
@@ -16,7 +17,7 @@ struct stat_args {
 	int64_t runs, warmup;
 	double until_percent, delta_percent;
 	uint64_t budget_ns;
-	const char *cpus, *events, *input, *output, *setup, *prepare;
+	const char *cpus, *events, *input, *output, *setup, *prepare, *save, *baseline;
 	int format;
 	bool ignore_failure, all;
 };
@@ -55,6 +56,22 @@ static const struct as_option stat_options[] = {
 	 .max = 1e6,
 	 .group = "How often",
 	 .help = "runs before that do not count"},
+	{.name = "save",
+	 .type = AS_OPT_TEXT,
+	 .at = offsetof(struct stat_args, save),
+	 .arg = "NAME",
+	 .group = "Two commands",
+	 .help = "keep the result, and a copy of the program, under this name; 10 runs unless "
+		 "-r "
+		 "says otherwise"},
+	{.name = "baseline",
+	 .type = AS_OPT_TEXT,
+	 .at = offsetof(struct stat_args, baseline),
+	 .arg = "NAME",
+	 .group = "Two commands",
+	 .help = "compare with the program that was saved under this name: its copy is run "
+		 "again, "
+		 "in pairs with this one"},
 	{.name = "delta",
 	 .type = AS_OPT_NUM,
 	 .at = offsetof(struct stat_args, delta_percent),
@@ -209,17 +226,20 @@ static void show_progress(void *ctx, int side, size_t n, const struct as_look *l
 	as_buf_clear(&b);
 }
 
-static int make_request(const struct as_cmd_ctx *ctx, struct as_repeat_request *q,
-			cpu_set_t *cpus, struct as_error *err)
+static int make_request(const struct as_cmd_ctx *ctx, const struct as_baseline *baseline,
+			struct as_repeat_request *q, cpu_set_t *cpus, struct as_error *err)
 {
 	const struct stat_args *a = ctx->args;
-	char **other = split_commands(ctx->operands);
-	bool many = a->runs > 1 || a->until_percent > 0 || other || a->warmup;
+	char **other = baseline->now ? baseline->now : split_commands(ctx->operands);
+	uint64_t runs = a->runs                              ? (uint64_t)a->runs
+			: a->save && !(a->until_percent > 0) ? 10
+							     : 0;
+	bool many = runs > 1 || a->until_percent > 0 || other || a->warmup;
 
 	if (other && (!*other || !ctx->operands[0]))
 		return as_fail(err, AS_E_USAGE, 0, "--vs stands between two commands");
 	q->run = (struct as_run_request){
-		.argv = ctx->operands,
+		.argv = baseline->before ? baseline->before : ctx->operands,
 		.folder = ctx->program_folder,
 		.input = a->input ? a->input
 			 : many   ? "/dev/null"
@@ -239,7 +259,7 @@ static int make_request(const struct as_cmd_ctx *ctx, struct as_repeat_request *
 		q->other = q->run;
 		q->other.argv = other;
 	}
-	q->runs = a->runs ? (uint64_t)a->runs : a->until_percent > 0 || other ? 0 : 1;
+	q->runs = runs ? runs : a->until_percent > 0 || other ? 0 : 1;
 	q->until = a->until_percent / 100;
 	q->delta = a->delta_percent / 100;
 	q->budget_s = (double)a->budget_ns / 1e9;
@@ -283,6 +303,35 @@ static int print(const struct as_cmd_ctx *ctx, const struct as_stat_view *v,
 	return r;
 }
 
+static int save(const struct as_cmd_ctx *ctx, const struct as_stat_view *v,
+		struct as_error *err)
+{
+	const struct stat_args *a = ctx->args;
+	AS_CLEANUP(as_buf_clear) struct as_buf result = {0};
+
+	if (!a->save || v->repeat->failed_run || v->repeat->stopped)
+		return AS_OK;
+	as_stat_json(v, &result);
+	return as_baseline_save(a->save, ctx->operands, &result, err);
+}
+
+static int measure(struct as_cmd_ctx *ctx, const struct as_stat_view *v,
+		   struct as_repeat *repeat, struct as_error *err)
+{
+	struct sigaction sa = {.sa_handler = on_interrupt}; /* no SA_RESTART: waits end */
+	int r;
+
+	(void)sigaction(SIGINT, &sa, NULL);
+	r = as_repeat(v->request, repeat, err);
+	if (v->request->progress)
+		(void)as_write_all(STDERR_FILENO, "\r\033[K", 4, NULL); /* progress only */
+	if (r < 0 && err->status == AS_E_NOTFOUND)
+		ctx->fail_exit = AS_EXIT_NO_PROGRAM;
+	else if (r < 0 && err->status == AS_E_ACCESS)
+		ctx->fail_exit = AS_EXIT_NOT_EXECUTABLE;
+	return r;
+}
+
 static int stat_run(struct as_cmd_ctx *ctx, struct as_error *err)
 {
 	const struct stat_args *a = ctx->args;
@@ -291,32 +340,30 @@ static int stat_run(struct as_cmd_ctx *ctx, struct as_error *err)
 				      .warmup = (uint64_t)a->warmup,
 				      .ignore_failure = a->ignore_failure,
 				      .interrupted = &interrupted};
-	struct as_repeat repeat;
+	struct as_repeat repeat = {0};
 	struct as_stat_view view = {.request = &q, .repeat = &repeat, .all = a->all};
-	struct sigaction sa = {.sa_handler = on_interrupt}; /* no SA_RESTART: waits end */
+	struct as_baseline baseline = {0};
 	cpu_set_t cpus;
-	int r = make_request(ctx, &q, &cpus, err);
+	int r = choose_metrics(a->events, &view, err);
 
+	if (r == AS_OK && a->baseline)
+		r = as_baseline_load(a->baseline, ctx->operands, &baseline, err);
 	if (r == AS_OK)
-		r = choose_metrics(a->events, &view, err);
-	if (r < 0)
-		return r;
-	if (isatty(STDERR_FILENO) && q.run.output)
-		q.progress = show_progress;
-	(void)sigaction(SIGINT, &sa, NULL);
-	r = as_repeat(&q, &repeat, err);
-	if (q.progress)
-		(void)as_write_all(STDERR_FILENO, "\r\033[K", 4, NULL); /* progress only */
-	if (r < 0) {
-		if (err->status == AS_E_NOTFOUND)
-			ctx->fail_exit = AS_EXIT_NO_PROGRAM;
-		else if (err->status == AS_E_ACCESS)
-			ctx->fail_exit = AS_EXIT_NOT_EXECUTABLE;
-	} else {
-		r = print(ctx, &view, err);
-		r = r < 0 ? r : exit_status(&repeat);
+		r = make_request(ctx, &baseline, &q, &cpus, err);
+	if (r == AS_OK) {
+		view.baseline = baseline.text;
+		if (isatty(STDERR_FILENO) && q.run.output)
+			q.progress = show_progress;
+		r = measure(ctx, &view, &repeat, err);
 	}
+	if (r == AS_OK)
+		r = print(ctx, &view, err);
+	if (r == AS_OK)
+		r = save(ctx, &view, err);
+	if (r == AS_OK)
+		r = exit_status(&repeat);
 	as_repeat_clear(&repeat);
+	as_baseline_clear(&baseline);
 	return r;
 }
 

@@ -215,7 +215,11 @@ static void add_comparison(const struct as_stat_view *v, const struct as_style *
 	const struct as_repeat *r = v->repeat;
 	enum as_verdict verdict = r->look.verdict;
 
-	as_buf_addf(out, "second against first, %zu pairs, order by coin\n\n", r->look.plain.n);
+	if (v->baseline)
+		as_buf_addf(out, "against the baseline %s, ", v->baseline);
+	else
+		as_buf_adds(out, "second against first, ");
+	as_buf_addf(out, "%zu pairs, order by coin\n\n", r->look.plain.n);
 	add_ratio(out, "wall", &r->by[0]);
 	add_ratio(out, "cpu", &r->by[1]);
 	as_buf_adds(out, "\n");
@@ -262,6 +266,6 @@ void as_stat_text(const struct as_stat_view *v, const struct as_style *style,
 		add_comparison(v, style, out);
 	}
 	add_failure(v, out);
-	if (v->repeat->stopped)
+	if (v->repeat->stopped && v->repeat->look.verdict == AS_VERDICT_UNDECIDED)
 		as_buf_adds(out, "note   stopped early: these are the runs until then\n");
 }

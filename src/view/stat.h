@@ -12,6 +12,7 @@ struct as_stat_view {
 	const struct as_repeat_request *request;
 	const struct as_repeat *repeat;
 	bool wanted[AS_M_COUNT_]; /* metrics to show; those never measured are left out */
+	const char *baseline;     /* of --baseline: which one; NULL: none */
 	bool all;                 /* also those that are 0 in every run */
 };
 void as_stat_text(const struct as_stat_view *v, const struct as_style *style,

@@ -113,3 +113,37 @@ assert c["low"] <= c["ratio"] <= c["high"]'
 	[[ $output == *'stopped early'* ]]
 	[[ $output == *' runs'* ]]
 }
+
+@test "a baseline is the old program itself, run again beside the new one" {
+	export XDG_DATA_HOME=$PWD/data
+	cat >spin.c <<-'END'
+		#include <stdlib.h>
+		int main(int argc, char **argv)
+		{
+			volatile long x = 0;
+			for (long i = 0; i < WORK * atol(argv[1]); i++)
+				x += i;
+			return 0;
+		}
+	END
+	cc -O1 -DWORK=1000 -o app spin.c
+	run -0 assay stat --save old -- ./app 1500
+	[[ $output == *'10 runs'* ]]
+	run -0 assay stat --delta 5 --baseline old -- ./app 1500
+	[[ $output == *"against the baseline 'old' of "* && $output != *slower* && $output != *faster* ]]
+	cc -O1 -DWORK=1500 -o app spin.c
+	run -0 assay stat --baseline old --format json -- ./app 1500
+	echo "$output" | python3 -c '
+import json, sys
+c = json.load(sys.stdin)["comparison"]
+assert c["verdict"] == "slower" and 1.3 < c["ratio"] < 1.7, c'
+	run -125 --separate-stderr assay stat --baseline none -- ./app 1500
+	[[ $stderr == *"nothing was saved as 'none'; there are 'old'"* ]]
+	printf '#!/bin/sh\n' >script && chmod +x script
+	run -0 assay stat --save script -- ./script
+	run -125 --separate-stderr assay stat --baseline script -- ./script
+	[[ $stderr == *'only figures were kept'* ]]
+	rm -r data && : >data
+	run -125 --separate-stderr assay stat --save x -- true
+	[[ $stderr == *"cannot save 'x'"* ]]
+}
