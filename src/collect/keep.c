@@ -22,11 +22,11 @@
 #define MAX_CALLERS      32  /* further ones, hot by what they call */
 #define MAX_CODE         (256u << 10)
 #define MAX_CALLERS_CODE (128u << 10)
-#define WHOLE            (24u << 10) /* parts up to this size are kept whole */
-#define WINDOW           (1u << 10)  /* else this much before and after a hot place */
-#define MAX_SKIM         (1u << 20)  /* bytes, about 10 ms */
-#define MAX_LINES        60000       /* numbers of one CODE_LINES record */
-#define MAX_OWN_LINES    1500        /* longer functions: around their hot lines only */
+#define WHOLE            (24u << 10)  /* parts up to this size are kept whole */
+#define WINDOW           (1u << 10)   /* else this much before and after a hot place */
+#define MAX_SKIM         (512u << 10) /* bytes, about 5 ms */
+#define MAX_LINES        60000        /* numbers of one CODE_LINES record */
+#define MAX_OWN_LINES    1500         /* longer functions: around their hot lines only */
 #define OWN_CONTEXT      10
 #define INLINED_CONTEXT  5
 

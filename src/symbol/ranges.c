@@ -9,8 +9,8 @@
 #include "symbol/symmod_priv.h"
 
 #define MAX_CLAIMS   8
-/* Beyond, going through all names for the cold part of one takes too long (10 ms). */
-#define MANY_SYMBOLS 100000
+/* Beyond, going through all names once more takes too long (10 ms and more). */
+#define MANY_SYMBOLS 30000
 
 /* Root of each node, once per block: the physical function it is part of. */
 static const uint32_t *roots(struct as_block *b)
@@ -282,12 +282,16 @@ static int by_datum(const void *x, const void *y)
 
 static void read_data(struct as_symmod *m)
 {
+	struct as_symtab *t = as_symmod_symtab(m);
+
 	m->data_tried = true;
 	if (!as_elf_find_section(m->elf, ".symtab"))
 		as_symmod_find_debug(m);
 	as_plt_each_slot(m->elf, &m->data_names, on_slot, m);
-	(void)as_elf_each_symbol(m->elf, on_data_symbol, m, NULL); /* damage costs names */
-	if (m->dbg)
+	if (t && as_symtab_count(t) < MANY_SYMBOLS)
+		(void)as_elf_each_symbol(m->elf, on_data_symbol, m,
+					 NULL); /* damage costs names */
+	if (m->dbg && t && as_symtab_count(t) < MANY_SYMBOLS)
 		(void)as_elf_each_symbol(m->dbg, on_data_symbol, m, NULL);
 	if (m->data.n)
 		qsort(m->data.v, m->data.n, sizeof *m->data.v, by_datum);

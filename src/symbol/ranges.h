@@ -25,7 +25,7 @@ struct as_sympart {
  * Parts of the physical function that holds svma, ascending and apart; returns how many (at most
  * max), 0: nothing is known there. From DWARF where there is; else its symbol (or FDE extent) with
  * the `.cold` symbols of the same name, when that name is the only one of its kind (and the
- * module has less than 100,000 symbols).
+ * module has less than 30,000 symbols).
  */
 size_t as_symmod_parts(struct as_symmod *m, uint64_t svma, struct as_sympart *ret, size_t max);
 
@@ -45,8 +45,11 @@ struct as_symname {
 /* The symbol that holds svma; names of PLT stubs end in "@plt". From the symbol tables alone. */
 bool as_symmod_name(struct as_symmod *m, uint64_t svma, struct as_symname *ret);
 
-/* What stands at svma in data: a slot of the GOT ("memcpy@got"), an object of the symbol tables; or
- * the function there. The first call reads the tables once. */
+/*
+ * What stands at svma in data: a slot of the GOT ("memcpy@got"), an object of the symbol tables (in
+ * modules of less than 30,000 functions); or the function there. The first call reads the tables
+ * once.
+ */
 bool as_symmod_data_name(struct as_symmod *m, uint64_t svma, struct as_symname *ret);
 
 /* The module's file, open until as_symmod_close: for its bytes. */

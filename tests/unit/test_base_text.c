@@ -301,6 +301,34 @@ static void json_deeper_than_its_state_stays_inside_it(void **state)
 	as_buf_clear(&b);
 }
 
+static void text_of_files_shows_and_moves_nothing(void **state)
+{
+	static const struct {
+		const char *in, *out;
+	} t[] = {
+		{"a\tb é", "a\tb é"},
+		{"\x0cnew page", "␌new page"},
+		{"\x1b[31mred\x7f", "␛[31mred␡"},
+		{"bad \xff\xc3 end", "bad \xef\xbf\xbd\xef\xbf\xbd end"},
+		{"\xc2\x9b"
+		 "31m",
+		 "\xef\xbf\xbd"
+		 "31m"},
+		{"\xe2\x80\xae"
+		 "hidden",
+		 "\xef\xbf\xbd"
+		 "hidden"}, /* reorders what follows */
+	};
+
+	for (size_t i = 0; i < AS_ARRAY_LEN(t); i++) {
+		struct as_buf b = {0};
+
+		as_fmt_text(&b, t[i].in, strlen(t[i].in));
+		assert_string_equal(as_buf_str(&b), t[i].out);
+		as_buf_clear(&b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -312,6 +340,7 @@ int main(void)
 		cmocka_unit_test(durations_and_sizes_know_their_units),
 		cmocka_unit_test(figures_read_as_people_write_them),
 		cmocka_unit_test(quoting_leaves_nothing_a_terminal_would_obey),
+		cmocka_unit_test(text_of_files_shows_and_moves_nothing),
 		cmocka_unit_test(invalid_bytes_are_one_column_each),
 		cmocka_unit_test(json_escapes_and_nests),
 		cmocka_unit_test(json_indents_on_request),
