@@ -9,7 +9,7 @@
  *	…				wait for a signal
  *	as_server_stop(s);
  *
- * What keeps other users and other web pages out (docs/design/0005-serving-the-page.md):
+ * What keeps other users and other web pages out (docs/design/0006-serving-the-page.md):
  *	- it listens on 127.0.0.1 only;
  *	- the path begins with 128 random bits, new for each run: 404 without them;
  *	- the Host header must name this machine and port (DNS rebinding): 403;
