@@ -14,6 +14,7 @@ extern const struct as_cmd as_cmd_view;
 extern const struct as_cmd as_cmd_export;
 extern const struct as_cmd as_cmd_cargo;
 extern const struct as_cmd as_cmd_diff;
+extern const struct as_cmd as_cmd_doctor;
 extern const struct as_cmd as_cmd_stat;
 extern const struct as_cmd as_cmd_help;
 

@@ -11,6 +11,7 @@ enum { HELP_WIDTH = 92, HELP_COLUMN = 28 };
 void as_help_overview(struct as_buf *out)
 {
 	static const struct as_cmd_example flow[] = {
+		{"assay doctor ./app", "before: is the machine quiet, is the program fit"},
 		{"assay record -- ./app args",
 		 "record a run: stacks, complete, with their cost"},
 		{"assay report", "where the time went, and how sure that is"},
