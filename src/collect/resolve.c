@@ -75,8 +75,10 @@ static uint64_t function_id(struct as_resolver *v, const struct as_symframe *f)
 	lang = as_demangle(name, &v->full, &cold);
 	as_name_short(as_buf_str(&v->full), lang, 0, &v->brief);
 	as_name_crate(as_buf_str(&v->full), lang, &v->crate);
-	rec.linkage = as_resolver_string(v, name);
-	rec.full = buf_string(v, &v->full);
+	if (!v->brief_only) {
+		rec.linkage = as_resolver_string(v, name);
+		rec.full = buf_string(v, &v->full);
+	}
 	rec.brief = buf_string(v, &v->brief);
 	rec.crate = buf_string(v, &v->crate);
 	rec.file = as_resolver_string(v, f->decl_file);
@@ -229,7 +231,9 @@ static void resolve_file(struct as_resolver *v, const struct as_rec_mod *mod, ui
 		return;
 	}
 	as_symmod_resolve(sym, addrs, n, on_chain, v);
+	v->brief_only = true;
 	as_keep_module(v, m, sym);
+	v->brief_only = false;
 	if (loud && mod->kind == AS_MODULE_FILE)
 		write_notes(v, m->path, as_symmod_notes(sym));
 	as_symmod_close(sym);

@@ -18,6 +18,7 @@ struct as_resolver {
 	AS_VEC(uint64_t) chain;
 	struct as_buf full, brief, crate;
 	struct as_keep *keep;
+	bool brief_only; /* functions without samples: their short names are enough */
 };
 
 uint64_t as_resolver_string(struct as_resolver *v, const char *s); /* id; 0 for NULL */
