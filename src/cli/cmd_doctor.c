@@ -218,6 +218,8 @@ static int examine(const struct as_cmd_ctx *ctx, struct as_doctor *d, struct as_
 	/* a program that cannot be read is known before a second is spent on the machine */
 	if (subject)
 		r = as_doctor_binary(d, subject, &found, err);
+	else
+		as_doctor_project(".", &found);
 	if (r == 0) {
 		as_vitals_measure(d, !a->quick, &vitals);
 		d->vitals = &vitals;

@@ -280,12 +280,16 @@ static int record_run(struct as_cmd_ctx *ctx, struct as_error *err)
 	struct progress progress = {.duration_ns = a->duration_ns};
 	struct as_recording_outcome outcome = {0};
 	AS_CLEANUP(as_free_autop) char *path = NULL, *cache = as_cache_dir();
+	AS_CLEANUP(as_fitness_clear) struct as_fitness fitness = {0};
 	int r = check_request(ctx, err);
 
 	if (r < 0)
 		return r;
 	path = a->output ? as_xstrdup(a->output) : default_output(ctx, a->pid);
+	if (as_fitness_look(ctx->operands[0], a->pid, &fitness) && !a->quiet)
+		as_fitness_print(&fitness);
 
+	struct as_recording_note unfit = {2, fitness.about, fitness.text, fitness.remedy};
 	struct as_recording_request q = {
 		.argv = a->pid ? NULL : ctx->operands,
 		.folder = ctx->program_folder,
@@ -301,6 +305,8 @@ static int record_run(struct as_cmd_ctx *ctx, struct as_error *err)
 		.resolve = {.cache_dir = cache,
 			    .no_inlines = a->no_inline,
 			    .no_source = a->no_source},
+		.notes = &unfit,
+		.nnotes = fitness.text ? 1 : 0,
 		.interrupted = &interrupted,
 		.interrupt_signal = &interrupt_signal,
 	};

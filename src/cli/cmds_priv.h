@@ -75,6 +75,20 @@ char *as_filter_output(const char *session, const char *end);
 /* Output to path, or to standard output when it is NULL or "-". */
 int as_filter_write(const char *path, const struct as_buf *b, struct as_error *err);
 
+/* ---- fitness.c ---- */
+
+/* Why the figures of a program are not those of a release build; all NULL when nothing is known. */
+struct as_fitness {
+	char *about, *text, *remedy;
+};
+/*
+ * Looks at the program that `word` runs, or at process pid (0: word): true when it was built without
+ * optimisation. At most 5 ms of CPU time; what cannot be read is not judged.
+ */
+bool as_fitness_look(const char *word, int64_t pid, struct as_fitness *ret);
+void as_fitness_print(const struct as_fitness *f); /* one line on standard error */
+void as_fitness_clear(struct as_fitness *f);
+
 /* ---- browser.c ---- */
 
 enum as_browser { AS_BROWSER_OPENED, AS_BROWSER_NO_DISPLAY, AS_BROWSER_NONE };

@@ -176,6 +176,12 @@ extern const struct as_collector *const as_collectors[];
 
 /* ---- a whole recording ---- */
 
+/* Something the caller knows about the program: a NOTE of the session. */
+struct as_recording_note {
+	int level; /* 1 note, 2 warning */
+	const char *about, *text, *remedy;
+};
+
 struct as_recording_request {
 	char *const *argv;    /* NULL with pid */
 	const char *folder;   /* where it runs; NULL: the current one */
@@ -185,6 +191,8 @@ struct as_recording_request {
 	const char *output;   /* session path */
 	struct as_record_options options;
 	struct as_resolve_options resolve;
+	const struct as_recording_note *notes; /* may be NULL */
+	size_t nnotes;
 	/* set by the caller's SIGINT handler: 1 end and keep, 2 give up */
 	const volatile int *interrupted;
 	/* Number of the signal that interrupted, negative: the terminal sent it to the target as

@@ -329,6 +329,11 @@ static int open_session(struct recording *r, struct as_error *err)
 	r->rec = as_recorder_new(r->w, r->im);
 	as_recorder_listener(r->rec, &listener);
 	as_image_add_listener(r->im, &listener);
+	for (size_t i = 0; i < r->q->nnotes; i++) {
+		const struct as_recording_note *n = &r->q->notes[i];
+
+		as_recorder_note(r->rec, n->level, n->about, n->remedy, "%s", n->text);
+	}
 	return 0;
 }
 

@@ -105,6 +105,9 @@ void as_doctor_run(const struct as_doctor *d, struct as_findings *out);
 int as_doctor_binary(const struct as_doctor *d, const char *path, struct as_findings *out,
 		     struct as_error *err);
 
+/* The Cargo project around folder, if there is one: what its release profile lacks. */
+void as_doctor_project(const char *folder, struct as_findings *out);
+
 /* ---- as text ---- */
 
 struct as_doctor_style {

@@ -107,7 +107,7 @@ struct as_dw_unit {
 	struct as_dw_val ranges_val, high_val;  /* of the root, as read */
 	uint64_t line_off, line_base;           /* line_base: of a contribution in a package */
 	uint64_t dwo_id;
-	const char *name, *comp_dir, *dwo_name;
+	const char *name, *comp_dir, *dwo_name, *producer;
 	struct as_dw_unit *skeleton; /* of a split unit */
 	struct as_dw_unit *full;     /* of a skeleton, once found */
 	struct as_dw_scopes *scopes; /* NULL until needed */

@@ -139,7 +139,7 @@ void as_dw_scan_units(struct as_dw *dw, struct as_dw_file *f)
 
 struct root {
 	struct as_dw_val name, comp_dir, stmt_list, low, dwo_name, addr_base, str_base,
-		rng_base;
+		rng_base, producer;
 };
 
 static void take_root_attr(struct as_dw_unit *u, struct root *t, uint16_t name,
@@ -151,6 +151,9 @@ static void take_root_attr(struct as_dw_unit *u, struct root *t, uint16_t name,
 		break;
 	case DW_AT_comp_dir:
 		t->comp_dir = *v;
+		break;
+	case DW_AT_producer:
+		t->producer = *v;
 		break;
 	case DW_AT_stmt_list:
 		t->stmt_list = *v;
@@ -205,6 +208,7 @@ static void use_root(struct as_dw_unit *u, const struct root *t)
 	u->name = as_dw_str(u, &t->name);
 	u->comp_dir = as_dw_str(u, &t->comp_dir);
 	u->dwo_name = as_dw_str(u, &t->dwo_name);
+	u->producer = as_dw_str(u, &t->producer);
 	u->has_line = t->stmt_list.form != 0;
 	u->line_off = t->stmt_list.u;
 	u->has_low = as_dw_addr(u, &t->low, &u->low_pc);
