@@ -23,7 +23,7 @@
 #include "exchange/timeline_priv.h"
 #include "model/category.h"
 
-#define TEXT_MAX (4ull << 30) /* no viewer opens as much */
+#define TEXT_MAX (1ull << 30) /* no viewer opens as much */
 #define EXACT_NS 125u         /* an eighth of a microsecond */
 #define PID_MAX  4194304ull   /* the kernel's own limit */
 
@@ -270,7 +270,7 @@ static int put_document(struct writer *w, struct as_error *err)
 	as_lost_list_clear(&lost);
 	if (w->out->text_bytes > TEXT_MAX)
 		return as_fail(err, AS_E_LIMIT, 0,
-			       "the time line of this session is more than 4 GiB of text"
+			       "the time line of this session is more than 1 GiB of text"
 			       "\n  export a part: --focus, --thread or --time");
 	return AS_OK;
 }

@@ -128,26 +128,54 @@ static void put_arguments(struct as_fx *x)
 		as_json_str(&x->j, "arguments", b.p);
 }
 
+/* Nothing that names the machine: profiles are passed around. */
 static void put_program(struct as_fx *x)
 {
-	static const struct {
-		const char *member, *info;
-	} facts[] = {{"CPUName", "cpu"}, {"device", "host"}};
 	const struct as_model *m = x->s->model;
+	const char *cpu = as_model_info(m, "cpu");
+	AS_CLEANUP(as_buf_clear) struct as_buf os = {0};
 
+	as_buf_addf(&os, "Linux %s %s", as_model_info(m, "kernel"), as_model_info(m, "arch"));
+	while (os.p[os.len - 1] == ' ')
+		os.p[--os.len] = 0;
 	as_json_str(&x->j, "product", product(m));
 	put_arguments(x);
 	as_json_str(&x->j, "platform", "X11"); /* what the reader calls Linux */
-	as_json_str(&x->j, "oscpu", as_model_info(m, "kernel"));
-	for (size_t i = 0; i < AS_ARRAY_LEN(facts); i++) {
-		const char *value = as_model_info(m, facts[i].info);
-
-		if (value[0])
-			as_json_str(&x->j, facts[i].member, value);
-	}
+	as_json_str(&x->j, "oscpu", os.p);
+	if (cpu[0])
+		as_json_str(&x->j, "CPUName", cpu);
 	if (m->recording.ncpus)
 		as_json_u64(&x->j, "logicalCPUs", m->recording.ncpus);
 	as_json_str(&x->j, "importedFrom", "assay " ASSAY_VERSION);
+}
+
+static void put_fact(struct as_fx *x, const char *label, const char *format, uint64_t value)
+{
+	as_json_obj(&x->j, NULL);
+	as_json_str(&x->j, "label", label);
+	as_json_str(&x->j, "format", format);
+	as_json_u64(&x->j, "value", value);
+	as_json_end(&x->j);
+}
+
+/* How far the figures can be trusted, in the profile's information panel; of the whole session. */
+static void put_trust(struct as_fx *x)
+{
+	struct as_trust t;
+
+	as_model_trust(x->s->model, &t);
+	as_json_arr(&x->j, "extra");
+	as_json_obj(&x->j, NULL);
+	as_json_str(&x->j, "label", "Trust");
+	as_json_arr(&x->j, "entries");
+	put_fact(x, "Samples", "integer", t.samples);
+	put_fact(x, "Lost", "integer", t.lost);
+	put_fact(x, "Complete stacks", "integer", t.complete);
+	put_fact(x, "Repaired stacks", "integer", t.repaired);
+	put_fact(x, "Truncated stacks", "integer", t.truncated);
+	as_json_end(&x->j);
+	as_json_end(&x->j);
+	as_json_end(&x->j);
 }
 
 static void put_units(struct as_fx *x)
@@ -182,6 +210,7 @@ static void put_meta(struct as_fx *x, const uint64_t *weight, size_t nthreads)
 	put_categories(x);
 	put_marker_schema(x);
 	put_threads_shown(x, weight, nthreads);
+	put_trust(x);
 	as_json_end(&x->j);
 }
 

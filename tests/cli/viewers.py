@@ -133,9 +133,11 @@ def main():
     self_, total = {'firefox': firefox, 'speedscope': speedscope, 'chrome': chrome}[kind](doc)
     all_ = sum(self_.values())
     rows = defaultdict(lambda: [0.0, 0.0])
+    count = defaultdict(int)
     for r in report['rows']:  # different functions of one name are one here
         rows[r['name']][0] += r['self']
         rows[r['name']][1] += r['total']
+        count[r['name']] += 1
     # a report lists a marker only where it stands alone
     names = {n for n in total if total[n] and (n in rows or not n.startswith(MARKERS))}
     names -= {NO_FRAMES}
@@ -143,6 +145,8 @@ def main():
     for name in names:
         own = self_[name] / all_, total[name] / all_
         assert abs(own[0] - rows[name][0]) < 2e-6, (name, 'self', own, rows[name])
+        if kind == 'chrome' and count[name] > 1:
+            continue  # knows functions by their names: one below another counts once
         assert abs(own[1] - rows[name][1]) < 2e-6, (name, 'total', own, rows[name])
     print(f'{len(names)} functions agree, {all_ / 1e6:.6f} ms')
 
