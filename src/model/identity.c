@@ -63,10 +63,9 @@ static size_t unstable(const char *s, size_t at, bool in_braces)
 		n = digit_span(s + 1);
 		return in_braces && n ? n + 1 : 0;
 	case ':': /* the hash that ends a legacy name */
-		n = hex_span(s + 3);
-		return strncmp(s, "::h", 3) == 0 && n == 16 && !is_word(s[19]) && s[19] != ':'
-			       ? 19
-			       : 0;
+		if (strncmp(s, "::h", 3) != 0 || hex_span(s + 3) != 16)
+			return 0;
+		return !is_word(s[19]) && s[19] != ':' ? 19 : 0;
 	case '.':
 		return at ? suffix(s) : 0;
 	default:

@@ -9,11 +9,13 @@
 #include "base/mem.h"
 #include "stats/paired.h"
 
-#define APART_MADS  5
-#define MAD_TO_SD   1.4826
-#define APART_LEAST 0.02
-#define ASHMAN_D    4 /* halves of one bell are 2.7 apart */
-#define GROUP_SHARE 5 /* a fifth */
+#define APART_MADS    5
+#define MAD_TO_SD     1.4826
+#define APART_LEAST   0.02
+#define ASHMAN_D      4 /* halves of one bell are 2.7 apart */
+#define GROUP_SHARE   5 /* a fifth */
+#define GROUPS_ENOUGH 20
+#define VALLEY        0.05
 
 static int by_value(const void *pa, const void *pb)
 {
@@ -87,16 +89,14 @@ static double deviation_scale(const double *sorted, size_t n, double median)
 	return n ? MAD_TO_SD * median_of_sorted(d, n) : 0;
 }
 
-/* The cut of sorted values that leaves the least variance within, and how far the parts are apart. */
-static void find_groups(const double *x, size_t n, struct as_runs_summary *ret)
+/* Two groups of sorted values, if there are: cut where the least variance is left within. */
+static bool two_groups(const double *x, size_t n, double mean[2])
 {
-	size_t least = AS_MAX(n / GROUP_SHARE, (size_t)2);
-	double best = INFINITY;
+	size_t least = AS_MAX(n / GROUP_SHARE, (size_t)2), between = 0;
+	double best = INFINITY, d = 0, quarter;
 
-	if (n < AS_RUNS_ENOUGH)
-		return;
 	for (size_t cut = least; cut + least <= n; cut++) {
-		double m0, m1, s0, s1, within, d;
+		double m0, m1, s0, s1, within;
 
 		moments(x, cut, &m0, &s0);
 		moments(x + cut, n - cut, &m1, &s1);
@@ -105,11 +105,33 @@ static void find_groups(const double *x, size_t n, struct as_runs_summary *ret)
 			continue;
 		best = within;
 		d = M_SQRT2 * (m1 - m0) / sqrt(s0 * s0 + s1 * s1);
-		/* apart by nothing worth a word is no mixture, however tight */
-		ret->mixture = d > ASHMAN_D && m1 - m0 > APART_LEAST * fabs(m0);
-		ret->groups[0] = m0;
-		ret->groups[1] = m1;
+		mean[0] = m0;
+		mean[1] = m1;
 	}
+	if (!(d > ASHMAN_D))
+		return false;
+	quarter = (mean[1] - mean[0]) / 4;
+	for (size_t i = 0; i < n; i++)
+		between += x[i] > mean[0] + quarter && x[i] < mean[1] - quarter;
+	return (double)between <= VALLEY * (double)n;
+}
+
+static void find_groups(const double *sorted, size_t n, struct as_runs_summary *ret)
+{
+	AS_CLEANUP(as_free_autop) double *logs = NULL;
+	double unused[2];
+
+	if (n < GROUPS_ENOUGH || !two_groups(sorted, n, ret->groups))
+		return;
+	/* apart by nothing worth a word is no mixture, however tight */
+	ret->mixture = ret->groups[1] - ret->groups[0] > APART_LEAST * fabs(ret->groups[0]);
+	if (!ret->mixture || !(sorted[0] > 0))
+		return;
+	/* what has one long tail has one group in logarithms */
+	logs = as_xreallocarray(NULL, n, sizeof *logs);
+	for (size_t i = 0; i < n; i++)
+		logs[i] = log(sorted[i]);
+	ret->mixture = two_groups(logs, n, unused);
 }
 
 void as_runs_summarise(const double *v, size_t n, struct as_runs_summary *ret)
