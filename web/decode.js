@@ -42,6 +42,7 @@ export const MODEL_COLUMNS = {
 		time: Float64Array, cpu: Uint32Array, taken: Float64Array, delivered: Float64Array,
 		lost: Float64Array, throttled: Float64Array,
 	},
+	trials: {start: Float64Array, end: Float64Array},
 };
 
 const UNPACKED_MAX = 2 ** 30;
@@ -272,6 +273,10 @@ function checkModel(m) {
 	for (let i = 0; i < s.n; i++)
 		if (!(s.weight[i] >= 0) || (i && s.time[i] < s.time[i - 1]))
 			throw new DataError(`sample ${i} is out of order`);
+	for (let i = 0; i < m.trials.n; i++)
+		if (!(m.trials.end[i] >= m.trials.start[i]) ||
+			(i && m.trials.start[i] < m.trials.end[i - 1]))
+			throw new DataError(`trial ${i} is out of order`);
 	for (const o of [...m.modules, ...m.processes, ...m.threads])
 		if (typeof o !== 'object' || o === null || typeof o.name !== 'string')
 			throw new DataError('a module, process or thread has no name');

@@ -7,7 +7,7 @@
 
 export const CONFIDENCE = 0.95;
 export const BLOCK_SAMPLES = 6;
-const BLOCKS_MIN = 8, BLOCKS_MAX = 1024;
+const BLOCKS_MIN = 8, BLOCKS_MAX = 1024, RUNS_MIN = 3;
 const BLOCK_NS_MIN = 20e6;
 const TINY = 2.2250738585072014e-308;
 
@@ -272,31 +272,98 @@ export function proportionInterval(k, n, z) {
 
 const QUANTILE = normalQuantile(0.5 + CONFIDENCE / 2);
 
-/** The run cut into time blocks. finish() before rows are added to. */
+/** @typedef {{n: number, start: ArrayLike<number>, end: ArrayLike<number>}} Trials  in order, apart */
+/** @typedef {{start: number, first: number, n: number, w: number}} Run  n blocks from `first` on */
+
+/**
+ * Those of several runs that reach into a stretch of time, cut to it; none: fewer than two do.
+ * @param {Trials} trials
+ * @param {number} start
+ * @param {number} end
+ * @returns {{start: number, end: number}[]}
+ */
+function runsWithin(trials, start, end) {
+	let from = 0, to = trials.n;
+	while (to > 0 && trials.start[to - 1] > end)
+		to--;
+	while (from + 1 < to && trials.start[from + 1] <= start)
+		from++;
+	if (to < from + 2)
+		return [];
+	return Array.from({length: to - from}, (_, i) => {
+		const at = Math.max(trials.start[from + i], start);
+		return {start: at, end: Math.max(Math.min(trials.end[from + i], end), at)};
+	});
+}
+
+/** @type {Trials} */
+const ONE_RUN = {n: 0, start: [], end: []};
+
+/** The run, or runs, cut into time blocks. finish() before rows are added to. */
 export class Blocks {
 	/**
 	 * @param {number} start  of the first sample, ns
 	 * @param {number} end    of the last
 	 * @param {number} samples
+	 * @param {Trials} [trials]  the session's runs
 	 */
-	constructor(start, end, samples) {
-		const length = end > start ? end - start : 1;
+	constructor(start, end, samples, trials = ONE_RUN) {
+		const spans = runsWithin(trials, start, end);
+		const length = Math.max(spans.length ?
+			spans.reduce((sum, s) => sum + s.end - s.start, 0) : end - start, 1);
 		const want = Math.min(Math.floor(samples / BLOCK_SAMPLES), BLOCKS_MAX);
 		const n = Math.max(Math.min(want, Math.floor(length / BLOCK_NS_MIN)), 1);
 		this.start = start;
 		this.length = Math.ceil(length / n);
 		this.n = n;
-		this.w = new Float64Array(n);
+		/** @type {Run[]} */
+		this.runs = [];
+		if (spans.length)
+			this.layOut(spans);
+		this.runOf = new Int32Array(spans.length ? this.n : 0);
+		this.runs.forEach((run, i) => this.runOf.fill(i, run.first, run.first + run.n));
+		this.w = new Float64Array(this.n);
 		this.samples = 0;
 		this.sumW = 0;
 		this.sumWeight2 = 0;
 		this.sumW2 = 0;
 		this.sumDw2 = 0;
 		this.quantile = NaN;
+		this.runsUsed = 0;
+		this.runsWorth = 0;
+		this.sumRw2 = 0;
+		this.runQuantile = NaN;
+	}
+
+	/** @param {{start: number, end: number}[]} spans */
+	layOut(spans) {
+		this.n = 0;
+		for (const s of spans) {
+			const n = Math.floor((s.end - s.start + Math.floor(this.length / 2)) / this.length);
+			this.runs.push({start: s.start, first: this.n, n: Math.max(n, 1), w: 0});
+			this.n += Math.max(n, 1);
+		}
+	}
+
+	/** @param {number} time */
+	indexInRuns(time) {
+		let lo = 0, hi = this.runs.length;
+		while (hi - lo > 1) {
+			const mid = (lo + hi) >> 1;
+			if (this.runs[mid].start <= time)
+				lo = mid;
+			else
+				hi = mid;
+		}
+		const r = this.runs[lo];
+		const i = time > r.start ? Math.floor((time - r.start) / this.length) : 0;
+		return r.first + Math.min(i, r.n - 1);
 	}
 
 	/** @param {number} time */
 	index(time) {
+		if (this.runs.length)
+			return this.indexInRuns(time);
 		if (time <= this.start)
 			return 0;
 		const i = Math.floor((time - this.start) / this.length);
@@ -314,7 +381,23 @@ export class Blocks {
 		this.samples++;
 	}
 
+	finishRuns() {
+		this.sumRw2 = this.runsUsed = 0;
+		for (const r of this.runs) {
+			r.w = 0;
+			for (let k = 0; k < r.n; k++)
+				r.w += this.w[r.first + k];
+			this.sumRw2 += r.w * r.w;
+			this.runsUsed += r.w > 0 ? 1 : 0;
+		}
+		if (this.runsUsed < RUNS_MIN)
+			return;
+		this.runsWorth = Math.max(this.sumW * this.sumW / this.sumRw2, 2);
+		this.runQuantile = studentQuantile(0.5 + CONFIDENCE / 2, this.runsWorth - 1);
+	}
+
 	finish() {
+		this.finishRuns();
 		this.sumW2 = this.sumDw2 = 0;
 		for (let i = 0; i < this.n; i++) {
 			this.sumW2 += this.w[i] * this.w[i];
@@ -342,6 +425,11 @@ export class ShareRows {
 		this.open = new Float64Array(n);
 		this.prev = new Float64Array(n);
 		this.block = new Int32Array(n).fill(-1);
+		const runs = blocks.runs.length ? n : 0;
+		this.xRun = new Float64Array(runs);
+		this.sumRx2 = new Float64Array(runs);
+		this.sumRxw = new Float64Array(runs);
+		this.nRuns = new Float64Array(runs);
 	}
 
 	/**
@@ -371,6 +459,8 @@ export class ShareRows {
 		const at = this.block[row], w = this.blocks.w, x = this.open[row];
 		this.sumX2[row] += x * x;
 		this.sumXw[row] += x * w[at];
+		if (this.blocks.runs.length)
+			this.closeInRun(row, next);
 		if (at > 0)
 			this.step(row, at - 1, x - this.prev[row]);
 		if (next !== at + 1) {
@@ -380,6 +470,23 @@ export class ShareRows {
 		} else {
 			this.prev[row] = x;
 		}
+	}
+
+	/**
+	 * The open block is over; so is its run when the next one is in another.
+	 * @param {number} row
+	 * @param {number} next
+	 */
+	closeInRun(row, next) {
+		const {runs, runOf, n} = this.blocks, run = runOf[this.block[row]];
+		this.xRun[row] += this.open[row];
+		if (next < n && runOf[next] === run)
+			return;
+		const x = this.xRun[row];
+		this.sumRx2[row] += x * x;
+		this.sumRxw[row] += x * runs[run].w;
+		this.nRuns[row] += x > 0 ? 1 : 0;
+		this.xRun[row] = 0;
 	}
 
 	/**
@@ -402,7 +509,8 @@ export class ShareRows {
 		if (this.block[row] >= 0)
 			this.close(row, this.blocks.n);
 		return estimateOf(this.blocks, samples, {x: this.sumX[row], x2: this.sumX2[row],
-			xw: this.sumXw[row], dx2: this.sumDx2[row], dxdw: this.sumDxdw[row]});
+			xw: this.sumXw[row], dx2: this.sumDx2[row], dxdw: this.sumDxdw[row],
+			rx2: this.sumRx2[row] ?? 0, rxw: this.sumRxw[row] ?? 0, runs: this.nRuns[row] ?? 0});
 	}
 }
 
@@ -413,12 +521,14 @@ export class Estimate {
 	 * @param {number} samples
 	 * @param {number} nEff  independent, equal samples that would be as sure; 0: nothing known
 	 * @param {number} deff
+	 * @param {number} [runs]  of several, those where there are samples; 0: one run
 	 */
-	constructor(value, samples, nEff, deff) {
+	constructor(value, samples, nEff, deff, runs = 0) {
 		this.value = value;
 		this.samples = samples;
 		this.nEff = nEff;
 		this.deff = deff;
+		this.runs = runs;
 		/** @type {[number, number] | null} */
 		this.bounds = null;
 	}
@@ -446,7 +556,8 @@ function residual2(xx, xw, ww, p) {
 /**
  * @param {Blocks} b
  * @param {number} samples
- * @param {{x: number, x2: number, xw: number, dx2: number, dxdw: number}} r
+ * @param {{x: number, x2: number, xw: number, dx2: number, dxdw: number, rx2: number, rxw: number,
+ *   runs: number}} r
  */
 function estimateOf(b, samples, r) {
 	if (!(b.sumW > 0))
@@ -455,15 +566,25 @@ function estimateOf(b, samples, r) {
 	const kish = b.sumW * b.sumW / b.sumWeight2;
 	const independent = p * (1 - p) / kish;
 	let inflate = 1, deff = 1;
-	if (n >= BLOCKS_MIN && independent > 0) {
-		const unsure = b.quantile / QUANTILE;
-		const near = n / (2 * (n - 1)) / (b.sumW * b.sumW) * residual2(r.dx2, r.dxdw, b.sumDw2, p);
-		deff = Math.max(1, near / independent);
+	if (independent > 0) {
+		if (n >= BLOCKS_MIN) {
+			const unsure = b.quantile / QUANTILE;
+			const near = n / (2 * (n - 1)) / (b.sumW * b.sumW) *
+				residual2(r.dx2, r.dxdw, b.sumDw2, p);
+			deff = Math.max(1, near / independent);
+			inflate = near / independent * unsure * unsure;
+		}
+		if (b.runsUsed >= RUNS_MIN) {
+			const unsure = b.runQuantile / QUANTILE, R = b.runsWorth;
+			const between = R / (R - 1) / (b.sumW * b.sumW) *
+				residual2(r.rx2, r.rxw, b.sumRw2, p);
+			deff = Math.max(deff, between / independent);
+			inflate = Math.max(inflate, between / independent * unsure * unsure);
+		}
 		// However alike, the samples of a row are one observation at least.
-		inflate = Math.max(1, Math.min(near / independent * unsure * unsure,
-			Math.min(p, 1 - p) * kish));
+		inflate = Math.max(1, Math.min(inflate, Math.min(p, 1 - p) * kish));
 	}
-	return new Estimate(p, samples, kish / inflate, deff);
+	return new Estimate(p, samples, kish / inflate, deff, r.runs);
 }
 
 /**
@@ -471,7 +592,7 @@ function estimateOf(b, samples, r) {
  * @param {Blocks} b
  */
 export function emptyEstimate(b) {
-	return estimateOf(b, 0, {x: 0, x2: 0, xw: 0, dx2: 0, dxdw: 0});
+	return estimateOf(b, 0, {x: 0, x2: 0, xw: 0, dx2: 0, dxdw: 0, rx2: 0, rxw: 0, runs: 0});
 }
 
 /**

@@ -267,6 +267,7 @@ static void close_engine(void *c)
 
 	if (!k)
 		return;
+	as_image_remove_listener(k->env.image, k);
 	as_ktimers_close(&k->timers);
 	as_kside_close(&k->side);
 	as_kmaps_clear(&k->maps);

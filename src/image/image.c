@@ -49,6 +49,17 @@ void as_image_add_listener(struct as_image *im, const struct as_image_listener *
 		im->listeners[im->nlisteners++] = *l;
 }
 
+void as_image_remove_listener(struct as_image *im, const void *ctx)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < im->nlisteners; i++) {
+		if (im->listeners[i].ctx != ctx)
+			im->listeners[kept++] = im->listeners[i];
+	}
+	im->nlisteners = kept;
+}
+
 struct as_module *as_image_module(const struct as_image *im, uint32_t id)
 {
 	return id < im->modules.n ? im->modules.v[id] : NULL;

@@ -77,6 +77,7 @@ void as_image_free(struct as_image *im);
 /* Listeners are called in the order they were added; at most four. Copied; ctx must outlive the
  * image. */
 void as_image_add_listener(struct as_image *im, const struct as_image_listener *l);
+void as_image_remove_listener(struct as_image *im, const void *ctx); /* the one with that ctx */
 
 /* Events, in time order. Unknown processes are created. */
 struct as_process *as_image_process(struct as_image *im, pid_t pid); /* NULL when unknown */

@@ -326,8 +326,8 @@ static void make_blocks(struct work *w)
 			span_add(&of, v[i].time_ns);
 	}
 	w->a->samples = all.n;
-	as_blocks_init(&w->all, all.first, all.last, AS_MIN(all.n, (uint64_t)ASKED_SAMPLES));
-	as_blocks_init(&w->of, of.first, of.last, AS_MIN(of.n, (uint64_t)ASKED_SAMPLES));
+	as_blocks_of_model(&w->all, w->b.m, &(struct as_run_span){all.first, all.last}, all.n);
+	as_blocks_of_model(&w->of, w->b.m, &(struct as_run_span){of.first, of.last}, of.n);
 	for (size_t i = w->b.lo; i < w->b.hi; i++) {
 		if (!as_filter_in_scope(&w->b, &v[i]))
 			continue;
@@ -378,7 +378,7 @@ static struct as_share share_of(const struct as_share_row *r, const struct as_bl
 	struct as_share_estimate e;
 
 	as_share_interval(r, b, &e);
-	return (struct as_share){e.share, e.lo, e.hi, e.deff, r->n_samples};
+	return (struct as_share){e.share, e.lo, e.hi, e.deff, r->n_samples, e.runs};
 }
 
 /* Figures of the same samples are the same: most rows have one or two distinct ones. */

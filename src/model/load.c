@@ -17,6 +17,7 @@
 /* A sample takes about 3 bytes of a file at the least and 24 here. */
 #define BUDGET_BASE  (256ull << 20)
 #define BUDGET_RATIO 64ull
+#define TRIALS_MAX   100000
 #define BUDGET_PIPE  (8ull << 30) /* size unknown */
 
 int as_loader_charge(struct as_loader *l, uint64_t bytes)
@@ -85,6 +86,20 @@ static int on_summary(void *ctx, const struct as_rec_summary *r)
 	m->summary = *r;
 	m->has_summary = true;
 	return AS_OK;
+}
+
+/* Trials come in order and apart: blocks are laid out by them. */
+static int on_trial(void *ctx, const struct as_rec_trial *r)
+{
+	struct as_loader *l = ctx;
+	struct as_model *m = l->m;
+
+	if (r->trial != m->trials.n || r->end_ns < r->start_ns || r->trial >= TRIALS_MAX ||
+	    (m->trials.n && r->start_ns < m->trials.v[m->trials.n - 1].end_ns))
+		return as_loader_damaged(l);
+	as_vec_push(&m->trials,
+		    (struct as_m_trial){r->start_ns, r->end_ns, r->cpu_ns, r->exit});
+	return as_loader_charge(l, sizeof(struct as_m_trial));
 }
 
 static int on_string(void *ctx, const struct as_rec_string *r)
@@ -418,6 +433,19 @@ static void default_weights(struct as_model *m)
 		s->weight = 1;
 }
 
+/* The recorder died in a trial: what came after the one before is that trial. */
+static void complete_trials(struct as_model *m)
+{
+	uint64_t end, last;
+
+	if (!m->trials.n || m->has_summary || !m->samples.n)
+		return;
+	end = m->trials.v[m->trials.n - 1].end_ns;
+	last = m->samples.v[m->samples.n - 1].time_ns;
+	if (last > end)
+		as_vec_push(&m->trials, (struct as_m_trial){end + 1, last, 0, UINT64_MAX});
+}
+
 static void note_damage(struct as_loader *l)
 {
 	struct as_model *m = l->m;
@@ -440,6 +468,7 @@ static const struct as_record_sink load_sink = {
 	.arg = on_arg,
 	.recording = on_recording,
 	.summary = on_summary,
+	.trial = on_trial,
 	.string = on_string,
 	.note = on_note,
 	.module = on_module,
@@ -495,6 +524,7 @@ static int load(const char *path, const struct bytes *mem, struct as_model **ret
 	if (!l.sorted)
 		sort_samples(l.m);
 	default_weights(l.m);
+	complete_trials(l.m);
 	note_damage(&l);
 	as_model_complete(l.m);
 	*ret = l.m;
@@ -526,6 +556,7 @@ void as_model_free(struct as_model *m)
 	as_vec_clear(&m->stacks);
 	as_vec_clear(&m->samples);
 	as_vec_clear(&m->ticks);
+	as_vec_clear(&m->trials);
 	as_vec_clear(&m->notes);
 	as_vec_clear(&m->args);
 	as_vec_clear(&m->info);

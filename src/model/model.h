@@ -120,6 +120,11 @@ struct as_m_source {      /* some lines of a file; several records may be about 
 	size_t size_bytes;
 };
 
+struct as_m_trial { /* one of several runs in a session; sorted, apart from each other */
+	uint64_t start_ns, end_ns, cpu_ns;
+	uint64_t exit; /* wait status; UINT64_MAX: unknown */
+};
+
 struct as_m_info {
 	const char *key, *value;
 };
@@ -145,6 +150,7 @@ struct as_model {
 	AS_VEC(struct as_m_place) code_places;
 	AS_VEC(struct as_m_code_name) code_names;
 	AS_VEC(struct as_m_source) sources; /* by file (as the text sorts), then first */
+	AS_VEC(struct as_m_trial) trials;   /* none: a session of one run */
 	/* What stands above the first frame of stacks that end so; AS_NONE: nothing (ROOT).
 	 * Samples without any frame stand at [NOSTACK] when their end is ROOT. */
 	uint32_t end_function[AS_END_COUNT_];
@@ -238,6 +244,7 @@ struct as_share {
 	double value, low, high; /* fractions of all samples' weight */
 	double deff;             /* design effect >= 1 */
 	uint64_t samples;
+	uint32_t runs; /* of the session's trials, those where there are samples; 0: one run */
 };
 
 struct as_row {
@@ -247,6 +254,9 @@ struct as_row {
 	struct as_share self, total;
 	bool tied_with_next; /* this row and the next cannot be ranked apart by self (flat) */
 	bool unsymbolized;
+	/* Only one of the session's trials has it, though it has more than one sample: what that
+	 * run did, and maybe not what the program does. */
+	bool one_run;
 };
 
 struct as_node { /* call tree; nodes.v[0] is the root ("all") */

@@ -129,6 +129,10 @@ static inline const struct as_m_place *as_filter_places(const struct as_build *b
 	return p;
 }
 
+/* Blocks for so many samples of a session, run by run where it holds several. */
+void as_blocks_of_model(struct as_blocks *b, const struct as_model *m,
+			const struct as_run_span *scope, uint64_t n_samples);
+
 uint32_t as_key_of(struct as_build *b, const struct as_m_frame *f, const struct as_m_place *p);
 uint32_t as_key_alias(const struct as_build *b, uint32_t key); /* query.alias applied */
 uint32_t as_key_of_marker(struct as_build *b, uint32_t function);

@@ -25,7 +25,7 @@ static void share_of(const struct as_build *b, const struct drafts *d, size_t at
 	*e = d->none;
 	if (d->samples[at])
 		as_share_interval(&d->shares[at], &b->blocks, e);
-	*ret = (struct as_share){e->share, e->lo, e->hi, e->deff, d->samples[at]};
+	*ret = (struct as_share){e->share, e->lo, e->hi, e->deff, d->samples[at], e->runs};
 }
 
 static int by_rank(const void *pa, const void *pb, bool by_total)
@@ -91,6 +91,7 @@ static void publish(struct as_build *b, struct drafts *d, bool total)
 		as_profile_name(p, d->keys.v[i], &f.row);
 		share_of(b, d, self, &es, &f.row.self);
 		share_of(b, d, i, &et, &f.row.total);
+		f.row.one_run = et.runs == 1 && f.row.total.samples > 1;
 		f.rank = total ? et : es;
 		as_vec_push(&d->v, f);
 	}

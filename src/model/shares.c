@@ -7,6 +7,18 @@
  * third of what 1,024 do. */
 #define ASKED_SAMPLES (256 * AS_BLOCK_SAMPLES)
 
+void as_blocks_of_model(struct as_blocks *b, const struct as_model *m,
+			const struct as_run_span *scope, uint64_t n_samples)
+{
+	AS_CLEANUP(as_free_autop)
+	struct as_run_span *runs = as_xcalloc(m->trials.n + 1, sizeof *runs);
+
+	for (size_t i = 0; i < m->trials.n; i++)
+		runs[i] = (struct as_run_span){m->trials.v[i].start_ns, m->trials.v[i].end_ns};
+	as_blocks_init_runs(b, runs, m->trials.n, scope,
+			    AS_MIN(n_samples, (uint64_t)ASKED_SAMPLES));
+}
+
 static void init_blocks(struct as_build *b)
 {
 	const struct as_m_sample *v = b->m->samples.v;
@@ -19,7 +31,7 @@ static void init_blocks(struct as_build *b)
 			first = v[i].time_ns;
 		last = v[i].time_ns;
 	}
-	as_blocks_init(&b->blocks, first, last, AS_MIN(n, (uint64_t)ASKED_SAMPLES));
+	as_blocks_of_model(&b->blocks, b->m, &(struct as_run_span){first, last}, n);
 }
 
 void as_scan_samples(struct as_build *b)

@@ -28,20 +28,31 @@
  * locks, so treating them as independent would be wrong, and sums over threads carry their
  * covariance.
  *
- * The interval is the wider of two: that of independent samples of unequal weight (Kish: n =
- * (sum w)^2 / sum w^2) with the normal quantile, and that of the variance above with Student's,
- * for about 2n/3 degrees of freedom. Both as one: n_eff is the number of independent samples whose
- * interval with the normal quantile is as wide. Where the blocks show nothing, their number then
- * costs nothing. A row (or all but it) is never worth less than one sample: few samples tell nothing
- * of their own design effect. With fewer than AS_BLOCKS_MIN blocks the data cannot tell a variance.
+ * The interval of one run is the wider of two: that of independent samples of unequal weight
+ * (Kish: n = (sum w)^2 / sum w^2) with the normal quantile, and that of the variance above with
+ * Student's, for about 2n/3 degrees of freedom. Both as one: n_eff is the number of independent
+ * samples whose interval with the normal quantile is as wide. Where the blocks show nothing, their
+ * number then costs nothing. A row (or all but it) is never worth less than one sample: few samples
+ * tell nothing of their own design effect. With fewer than AS_BLOCKS_MIN blocks the data cannot tell
+ * a variance.
  *
- * Sources: K. M. Wolter, Introduction to Variance Estimation, 2nd ed. 2007, ch. 6 and 8.2
- * (ratio linearisation, successive differences); J. von Neumann et al., Ann. Math. Stat. 12
- * (1941) 153 and Wolter for the degrees of freedom; L. Kish, Survey Sampling 1965, 8.2, 11.7
- * (design effect, unequal weights); Q. McNemar, Psychometrika 12 (1947) 153 (comparison of two
- * shares).
+ * Runs: a session may hold several runs of one program (as_blocks_init_runs). Then the interval
+ * speaks of the program's runs, not only of these: with x_r and w_r the sums over run r, R of them,
  *
- * Cost: O(1) per sample and row, 64 bytes a row, 8 bytes a block (at most AS_BLOCKS_MAX).
+ *	R / (R-1) * sum_r (x_r - p w_r)^2 / (sum w)^2
+ *
+ * the ultimate-cluster estimator, with Student's quantile for R - 1 degrees of freedom, is a third
+ * interval, and the widest counts. R is (sum w_r)^2 / sum w_r^2: runs of unequal length tell less
+ * (2 at the least). It needs AS_RUNS_MIN runs. No block holds samples of two runs.
+ *
+ * Sources: K. M. Wolter, Introduction to Variance Estimation, 2nd ed. 2007, ch. 2.4 (ultimate
+ * clusters), 6 and 8.2 (ratio linearisation, successive differences); J. von Neumann et al., Ann.
+ * Math. Stat. 12 (1941) 153 and Wolter for the degrees of freedom; L. Kish, Survey Sampling 1965,
+ * 8.2, 11.7 (design effect, unequal weights); Q. McNemar, Psychometrika 12 (1947) 153 (comparison of
+ * two shares).
+ *
+ * Cost: O(1) per sample and row (finding a sample's block: the logarithm of the number of runs),
+ * 104 bytes a row, 8 bytes a block, 12 with runs (at most AS_BLOCKS_MAX and one for each run).
  * Not thread safe; as_share_add takes a finished as_blocks, which is then read-only.
  */
 #ifndef AS_STATS_BLOCKS_H
@@ -54,17 +65,35 @@
 #define AS_BLOCKS_MIN    8
 #define AS_BLOCKS_MAX    1024
 #define AS_BLOCK_SAMPLES 6 /* wanted in a block */
+#define AS_RUNS_MIN      3 /* a variance of fewer says nothing */
+
+struct as_run_span {
+	uint64_t start_ns, end_ns;
+};
+struct as_block_run {
+	uint64_t start_ns;
+	uint32_t first, n; /* its blocks */
+	double w;          /* weight; set by finish */
+};
 
 struct as_blocks {
 	uint64_t start_ns, block_ns;
 	double *w;          /* weight per block; w[n_blocks] */
-	size_t n_blocks;    /* 1..AS_BLOCKS_MAX */
+	size_t n_blocks;    /* 1..AS_BLOCKS_MAX; with runs n_runs more at most */
 	uint64_t n_samples; /* added so far */
 	double sum_w;       /* = sum over blocks of w[b] */
 	double sum_weight2; /* sum over samples of weight^2 */
 	double sum_w2;      /* sum over blocks of w[b]^2; set by finish */
 	double sum_dw2;     /* sum over neighbours of (w[b+1] - w[b])^2; set by finish */
 	double quantile;    /* Student's for a variance from n_blocks; set by finish */
+	/* Several runs; 0: one. run_of[block]: its run. */
+	struct as_block_run *runs;
+	uint32_t *run_of;
+	size_t n_runs;
+	size_t n_runs_used;  /* those with weight; set by finish */
+	double sum_rw2;      /* sum over runs of w^2; set by finish */
+	double runs_worth;   /* as many equal runs; set by finish */
+	double run_quantile; /* Student's for runs_worth; set by finish */
 };
 
 /*
@@ -80,7 +109,11 @@ struct as_share_row {
 	double sum_dxdw; /* closed pairs of neighbours */
 	double x_open;   /* weight of the open block */
 	double x_prev;   /* weight of the block right before it, 0 where the row was absent */
+	double x_run;    /* weight of the open block's run without the open block */
+	double sum_rx2;  /* closed runs */
+	double sum_rxw;  /* closed runs */
 	uint32_t block_open;
+	uint32_t n_runs; /* closed runs where it was present; 0 in a session of one run */
 };
 
 struct as_share_estimate {
@@ -91,6 +124,7 @@ struct as_share_estimate {
 	/* between-block over neighbour variance: about 1 steady, >> 1 in phases */
 	double drift;
 	double quantile; /* that goes with n_eff: 1.96 */
+	uint32_t runs;   /* where the row is present; 0 in a session of one run */
 };
 
 /*
@@ -103,6 +137,13 @@ struct as_share_estimate {
  */
 void as_blocks_init(struct as_blocks *b, uint64_t start_ns, uint64_t end_ns,
 		    uint64_t n_samples);
+/*
+ * The same for what was sampled within `scope` in `n` runs, one after the other. A block
+ * belongs to one run; each run that reaches into that time has one at least. What comes between two
+ * runs counts for the former. With fewer than two such runs as as_blocks_init.
+ */
+void as_blocks_init_runs(struct as_blocks *b, const struct as_run_span *runs, size_t n,
+			 const struct as_run_span *scope, uint64_t n_samples);
 void as_blocks_clear(struct as_blocks *b);
 /* Any order; times outside the run fall into the first or last block. weight >= 0. */
 uint32_t as_blocks_index(const struct as_blocks *b, uint64_t time_ns);

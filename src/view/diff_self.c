@@ -74,6 +74,8 @@ int as_diff_calibrate(const struct as_model *m, const struct as_diff_request *q,
 	uint64_t seed = 1;
 	int r = AS_OK;
 
+	/* stretches are mixed: there are no runs any more */
+	h.half[0].trials.n = h.half[1].trials.n = 0;
 	*ret = (struct as_calibration){0};
 	if (stretches < 16)
 		return as_fail(err, AS_E_LIMIT, 0,

@@ -80,7 +80,9 @@ static int64_t since_start(const struct as_page *p, uint64_t ns)
 	X(ticks, taken, NUMBER, x->taken)                                                      \
 	X(ticks, delivered, NUMBER, x->delivered)                                              \
 	X(ticks, lost, NUMBER, x->lost_kernel + x->lost_queue)                                 \
-	X(ticks, throttled, NUMBER, x->throttled)
+	X(ticks, throttled, NUMBER, x->throttled)                                              \
+	X(trials, start, NUMBER, since_start(p, x->start_ns))                                  \
+	X(trials, end, NUMBER, since_start(p, x->end_ns))
 
 #define X(table, column, type, value)                                                          \
 	static int64_t table##_##column(struct as_page *p, size_t i)                           \

@@ -13,6 +13,8 @@
  *	make-session family FILE	three processes, numbers used again, pauses, losses with times,
  *					generated and unknown code, recursion, samples without stacks
  *	make-session big FILE N		N samples on many stacks
+ *	make-session trials FILE N	N runs of 1.2 s and more, 100 ms apart, whose shares differ; the
+ *					last one has a function that the others have not
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -534,6 +536,49 @@ static void make_big(const char *path, uint64_t samples)
 	end(samples * 500000, samples * 1003009, samples, 0);
 }
 
+static const struct place trial_places[] = {
+	{"app::main", NULL, "app", "/home/u/app/src/main.rs", 5, EXE, 0},
+	{"app::parse", NULL, "app", "/home/u/app/src/parse.rs", 20, EXE, 0},
+	{"app::print", NULL, "app", "/home/u/app/src/print.rs", 30, EXE, 0},
+	{"app::retry", NULL, "app", "/home/u/app/src/retry.rs", 7, EXE, 0},
+};
+static const struct template trials[] = {
+	{0, 0, {0, -1}}, {0, 0, {0, 1, -1}}, {0, 0, {0, 2, -1}}, {0, 0, {0, 3, -1}}};
+
+static void make_trials(const char *path, uint64_t n)
+{
+	uint64_t functions[AS_ARRAY_LEN(trial_places)], leaves[AS_ARRAY_LEN(trials)];
+	uint64_t at = START_NS, samples = 0;
+
+	begin(path, 1000, 2);
+	for (size_t i = 0; i < AS_ARRAY_LEN(trial_places); i++)
+		functions[i] = function(&trial_places[i]);
+	for (size_t i = 0; i < AS_ARRAY_LEN(trials); i++)
+		leaves[i] = stack_of(&trials[i], trial_places, functions);
+	for (uint64_t run = 0; run < n; run++) {
+		uint64_t start = at, length = 1200 + next_random() % 300,
+			 parse = 300 + next_random() % 100;
+
+		for (uint64_t i = 0; i < length; i++, at += MS, samples++) {
+			uint64_t r = next_random() % 1000;
+			bool retry = run + 1 == n && i % 20 == 0;
+
+			sample(at, i % 2,
+			       leaves[retry       ? 3
+				      : r < parse ? 1
+				      : r < 800   ? 2
+						  : 0],
+			       AS_END_ROOT, false);
+		}
+		as_write_trial(w, &(struct as_rec_trial){.trial = run,
+							 .start_ns = start,
+							 .end_ns = at,
+							 .cpu_ns = length * MS});
+		at += 100 * MS;
+	}
+	end(samples * MS, samples * 1003009ull, samples, 0);
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t n = 0;
@@ -558,6 +603,8 @@ int main(int argc, char **argv)
 		make_family(argv[2]);
 	else if (strcmp(argv[1], "big") == 0)
 		make_big(argv[2], n);
+	else if (strcmp(argv[1], "trials") == 0)
+		make_trials(argv[2], n);
 	else
 		return 2;
 	return 0;

@@ -656,6 +656,76 @@ static void ids_that_refer_to_nothing_are_left_out_and_told(void **state)
 	as_profile_free(p);
 }
 
+static void trial(uint64_t number, uint64_t from_ms, uint64_t to_ms, uint64_t status)
+{
+	as_write_trial(w, &(struct as_rec_trial){.trial = number,
+						 .start_ns = (1000 + from_ms) * MS,
+						 .end_ns = (1000 + to_ms) * MS,
+						 .exit = status});
+}
+
+/* Each of four runs has its own share of "busy", and one does something the others do not. */
+static void rows_know_in_how_many_runs_they_are(void **state)
+{
+	uint64_t m = on(NONE, frame("main")), busy = on(m, frame("busy")),
+		 odd = on(m, frame("odd"));
+	struct as_profile *p;
+
+	for (unsigned run = 0; run < 4; run++) {
+		for (unsigned i = 0; i < 100; i++)
+			sample(i % 10 < 3 + run ? busy : run == 2 && i % 10 > 7 ? odd : m, 1);
+		trial(run, run * 100, run * 100 + 99, run == 1 ? 256 : 0);
+	}
+	as_write_summary(w, &(struct as_rec_summary){.wall_ns = 400 * MS});
+	p = ask(&(struct as_query){0});
+	assert_int_equal(model->damaged, 0);
+	assert_int_equal(model->trials.n, 4);
+	assert_int_equal(model->trials.v[1].exit, 256);
+	expect(p, "busy", 0.45, 0.45);
+	assert_int_equal(row(p, "busy")->total.runs, 4);
+	assert_false(row(p, "busy")->one_run);
+	assert_int_equal(row(p, "odd")->total.runs, 1);
+	assert_true(row(p, "odd")->one_run);
+	/* 0.3 0.4 0.5 0.6: a deviation of 0.129, of the mean 0.0645, with t of 3 degrees: 0.205 */
+	assert_true(fabs(row(p, "busy")->self.high - row(p, "busy")->self.low - 0.41) < 0.03);
+	as_profile_free(p);
+	p = ask(&(struct as_query){.from_ns = 100 * MS, .to_ns = 200 * MS});
+	expect(p, "busy", 0.4, 0.4);
+	assert_int_equal(row(p, "busy")->total.runs, 0); /* within one run */
+	as_profile_free(p);
+}
+
+static void the_run_in_which_the_recorder_died_is_a_run(void **state)
+{
+	uint64_t m = on(NONE, frame("main"));
+
+	sample(m, 250);
+	trial(0, 0, 99, 0);
+	trial(1, 100, 199, 0);
+	loaded();
+	assert_int_equal(model->trials.n, 3);
+	assert_int_equal(model->trials.v[2].exit, UINT64_MAX);
+	assert_int_equal(model->trials.v[2].start_ns, 1199 * MS + 1);
+	assert_int_equal(model->trials.v[2].end_ns, 1249 * MS);
+}
+
+static void trials_that_cannot_be_are_left_out_and_told(void **state)
+{
+	sample(on(NONE, frame("main")), 300);
+	trial(1, 0, 10, 0); /* the first is 0 */
+	trial(0, 0, 99, 0);
+	trial(0, 100, 199, 0); /* twice */
+	trial(1, 50, 199, 0);  /* begins in the one before */
+	trial(1, 199, 100, 0); /* ends before it begins */
+	trial(1, 100, 199, 0);
+	trial(3, 200, 299, 0); /* 2 is missing */
+	as_write_trial(w, &(struct as_rec_trial){UINT64_MAX, 0, UINT64_MAX, 0, 0});
+	as_write_summary(w, &(struct as_rec_summary){.wall_ns = 400 * MS});
+	loaded();
+	assert_int_equal(model->trials.n, 2);
+	assert_int_equal(model->damaged, 6);
+}
+
 static void an_empty_session_gives_empty_answers(void **state)
 {
 	for (int shape = 0; shape <= AS_SHAPE_INVERTED; shape++) {
@@ -704,6 +774,9 @@ int main(void)
 		T(twenty_thousand_frames_are_no_burden),
 		T(a_stack_as_deep_as_the_file_is_long_ends_in_time),
 		T(ids_that_refer_to_nothing_are_left_out_and_told),
+		T(rows_know_in_how_many_runs_they_are),
+		T(the_run_in_which_the_recorder_died_is_a_run),
+		T(trials_that_cannot_be_are_left_out_and_told),
 		T(an_empty_session_gives_empty_answers),
 		T(a_session_that_unpacks_without_bound_is_refused),
 	};

@@ -33,6 +33,7 @@ export class ModelBuilder {
 			stacks: {parent: [], frame: []},
 			samples: {time: [], thread: [], stack: [], weight: [], cpu: [], end: []},
 			ticks: {time: [], cpu: [], taken: [], delivered: [], lost: [], throttled: []},
+			trials: {start: [], end: []},
 		};
 		/** @type {Model['modules']} */
 		this.modules = [];
@@ -166,6 +167,7 @@ export class ModelBuilder {
 			samples: [Float64Array, {thread: Uint32Array, stack: Int32Array, cpu: Uint16Array,
 				end: Uint16Array}],
 			ticks: [Float64Array, {cpu: Uint32Array}],
+			trials: [Float64Array, {}],
 		};
 		/** @type {any} */
 		const tables = {};
