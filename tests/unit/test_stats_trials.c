@@ -139,7 +139,7 @@ static const struct law differ = {"runs differ by 4 points", 0.3, 0.04, 0, {250,
 static const struct law unequal = {"the same, of 50 to 600 samples", 0.3, 0.04, 0, {50, 600}};
 static const struct law rare = {"a row of 6 %", 0.06, 0.015, 0, {250, 350}};
 static const struct law periodic = {
-	"period 10 ms, runs differ by 2 points", 0.3, 0.02, 10, {250, 350}};
+	"period 10 ms, runs differ by 4 points", 0.3, 0.04, 10, {250, 350}};
 static const struct law alike = {"runs alike", 0.3, 0, 0, {250, 350}};
 
 /* The widest of three intervals counts: few runs that differ little are covered too well. */
