@@ -157,6 +157,15 @@ void as_finding_fix(struct as_finding *f, const char *fmt, ...)
 	va_end(ap);
 }
 
+void as_doctor_unseen(struct as_findings *out, enum as_area area, const char *id,
+		      const char *what, const char *file)
+{
+	struct as_finding *f = as_findings_add(out, area, id, AS_SEVERITY_INFO,
+					       "%s cannot be seen (no %s)", what, file);
+
+	as_finding_why(f, "whether it spoils a measurement here is not known");
+}
+
 enum as_severity as_findings_worst(const struct as_findings *f)
 {
 	enum as_severity worst = AS_SEVERITY_OK;
@@ -435,8 +444,16 @@ void as_cgroups_find(const struct as_doctor *d, struct as_cgroups *ret)
 		}
 	}
 	ret->v2 = true;
-	if (v2)
+	if (!v2)
+		return;
+	/* beside v1 (systemd's hybrid layout) it has a folder of its own */
+	if (as_doctor_exists(d->cgroup, "cgroup.procs")) {
 		add_dirs(ret, d->cgroup, v2);
+	} else if (as_doctor_exists(d->cgroup, "unified/cgroup.procs")) {
+		AS_CLEANUP(as_free_autop) char *mount = as_xasprintf("%s/unified", d->cgroup);
+
+		add_dirs(ret, mount, v2);
+	}
 }
 
 void as_cgroups_clear(struct as_cgroups *c)

@@ -15,6 +15,9 @@ bool as_doctor_parse(const char *s, int64_t *ret);
 /* Whole file, up to 1 MiB. */
 bool as_doctor_file(struct as_buf *ret, const char *root, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+/* INFO: "WHAT cannot be seen (FILE is missing)"; for checks that know nothing, good or bad. */
+void as_doctor_unseen(struct as_findings *out, enum as_area area, const char *id,
+		      const char *what, const char *file);
 /* Something is there. */
 bool as_doctor_exists(const char *root, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -39,7 +42,8 @@ void as_cpus_online(const struct as_doctor *d, struct as_cpus *ret); /* at least
 bool as_cpus_have(const struct as_cpus *c, uint32_t cpu);
 void as_cpus_clear(struct as_cpus *c);
 
-/* Folders of the cpu controller from our cgroup up to the root, below d->cgroup. */
+/* Folders of the cpu controller from our cgroup up to the root, below d->cgroup; none: they
+ * cannot be seen. */
 struct as_cgroups {
 	AS_VEC(char *) dirs;
 	bool v2;
@@ -50,7 +54,7 @@ void as_cgroups_clear(struct as_cgroups *c);
 bool as_doctor_is_virtual(const struct as_doctor *d, char *ret, size_t n); /* ret: by whom */
 bool as_doctor_is_container(const struct as_doctor *d, char *ret, size_t n);
 bool as_doctor_has_pmu(const struct as_doctor *d);
-uint64_t as_doctor_caps(const struct as_doctor *d); /* effective capabilities */
+uint64_t as_doctor_caps(const struct as_doctor *d); /* effective ones; 0 where unknown */
 
 #define AS_CHECK(name) int as_check_##name(const struct as_doctor *d, struct as_findings *out)
 AS_CHECK(load);

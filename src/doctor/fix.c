@@ -79,7 +79,7 @@ static int write_setting(const struct as_fix_env *e, const struct as_fixable *f,
 {
 	AS_CLEANUP(as_free_autop) char *full = as_xasprintf("%s/%s", root_of(e, f), path);
 	AS_CLEANUP(as_free_autop) char *line = as_xasprintf("%s\n", value);
-	int fd = open(full, O_WRONLY | O_TRUNC | O_CLOEXEC), why = 0;
+	int fd = open(full, O_WRONLY | O_CLOEXEC), why = 0;
 	ssize_t n;
 
 	if (fd < 0)
@@ -163,6 +163,25 @@ static void failed(struct as_change *c, int why)
 			       : "");
 }
 
+/* To c->to, and whether it has become that. */
+static void set_and_look(const struct as_fix_env *e, const struct as_fixable *f,
+			 struct as_change *c)
+{
+	char now[32];
+	int why;
+
+	as_fix_step(e);
+	why = write_setting(e, f, c->path, c->to);
+	as_fix_step(e);
+	if (why) {
+		failed(c, why);
+	} else if (as_doctor_line(now, sizeof now, root_of(e, f), "%s", c->path) &&
+		   strcmp(now, c->to) != 0) {
+		c->kind = AS_CHANGE_FAILED;
+		(void)snprintf(c->why, sizeof c->why, "the kernel keeps it at %s", now);
+	}
+}
+
 /* ---- apply ---- */
 
 /* One file. The value found is on the disk before the new one is written. */
@@ -174,7 +193,7 @@ static int apply_file(const struct as_fix_env *e, struct as_fix_state *s,
 	AS_CLEANUP(as_free_autop) char *full = as_xasprintf("%s/%s", root_of(e, f), path);
 	char now[32];
 	struct as_change *c;
-	int r, why;
+	int r;
 
 	if (!as_doctor_line(now, sizeof now, root_of(e, f), "%s", path))
 		return 0;
@@ -209,16 +228,7 @@ static int apply_file(const struct as_fix_env *e, struct as_fix_state *s,
 			return r;
 		}
 	}
-	as_fix_step(e);
-	why = write_setting(e, f, path, f->set);
-	as_fix_step(e);
-	if (why)
-		failed(c, why);
-	else if (as_doctor_line(now, sizeof now, root_of(e, f), "%s", path) &&
-		 strcmp(now, f->set) != 0) {
-		c->kind = AS_CHANGE_FAILED;
-		(void)snprintf(c->why, sizeof c->why, "the kernel keeps it at %s", now);
-	}
+	set_and_look(e, f, c);
 	return 0;
 }
 
@@ -304,7 +314,6 @@ static void restore_entry(const struct as_fix_env *e, const struct as_fix_entry 
 	const struct as_fixable *f = row_of(it->fix->name, it->path);
 	struct as_change *c;
 	char now[32];
-	int why;
 
 	c = add_change(ret, f ? f : it->fix, it->path, AS_CHANGE_DONE);
 	set_text(c->to, it->found);
@@ -326,11 +335,7 @@ static void restore_entry(const struct as_fix_env *e, const struct as_fix_entry 
 		c->kind = AS_CHANGE_LEFT;
 		return;
 	}
-	as_fix_step(e);
-	why = write_setting(e, f, it->path, it->found);
-	as_fix_step(e);
-	if (why)
-		failed(c, why);
+	set_and_look(e, f, c);
 }
 
 int as_fix_restore(const struct as_fix_env *e, struct as_changes *ret, struct as_error *err)
@@ -352,7 +357,12 @@ int as_fix_restore(const struct as_fix_env *e, struct as_changes *ret, struct as
 		restore_entry(e, &s.entries.v[i], ret);
 		all &= ret->all.v[ret->all.n - 1].kind != AS_CHANGE_FAILED;
 	}
-	if (all)
+	if (s.damaged && !s.stale)
+		r = as_fail(err, AS_E_FORMAT, 0,
+			    "line %zu of '%s/doctor.state' is damaged: %s\n  what it was about "
+			    "is not put back; set it by hand, then remove the file",
+			    s.damaged, e->state_dir, s.damaged_text);
+	else if (all)
 		r = as_fix_state_remove(e, &s, err);
 	as_fix_state_close(&s);
 	return r;

@@ -2,6 +2,7 @@
 /* The state file of --fix: see fix.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -57,27 +58,38 @@ static bool parse_entry(char *line, struct as_fix_entry *ret)
 	return true;
 }
 
-static int parse_state(const struct as_fix_env *e, struct as_buf *b, const char *path,
-		       struct as_fix_state *s, struct as_error *err)
+static void take_damaged(struct as_fix_state *s, size_t number, const char *line, size_t n)
 {
-	char now[64], *line = b->p + strlen(HEAD);
-	size_t n = strcspn(line, "\n");
+	AS_CLEANUP(as_buf_clear) struct as_buf b = {0};
 
-	line[n] = 0;
+	if (s->damaged)
+		return;
+	s->damaged = number;
+	as_fmt_quoted(&b, line, AS_MIN(n, sizeof s->damaged_text / 2));
+	(void)snprintf(s->damaged_text, sizeof s->damaged_text, "'%s'", as_buf_str(&b));
+}
+
+int as_fix_state_parse(char *p, size_t n, const char *boot, struct as_fix_state *ret,
+		       struct as_error *err)
+{
+	char *line = p + AS_MIN(strlen(HEAD), n), *end = p + n;
+	size_t len = strcspn(line, "\n"), number = 2;
+
+	line[len] = 0;
 	if (strncmp(line, "boot ", 5) != 0)
-		return as_fail(err, AS_E_FORMAT, 0, "'%s' is damaged: its second line", path);
-	boot_id(e, now, sizeof now);
-	s->stale = strcmp(line + 5, now) != 0;
-	for (line += n + 1; line < b->p + b->len; line += n + 1) {
+		return as_fail(err, AS_E_FORMAT, 0, "its second line is damaged");
+	ret->stale = strcmp(line + 5, boot) != 0;
+	for (line += len + 1; line < end; line += len + 1) {
+		char *newline = memchr(line, '\n', (size_t)(end - line));
 		struct as_fix_entry entry;
 
-		n = strcspn(line, "\n");
-		line[n] = 0;
-		if (!parse_entry(line, &entry))
-			return as_fail(err, AS_E_FORMAT, 0,
-				       "'%s' has a line that this version does not know: '%s'",
-				       path, line);
-		as_vec_push(&s->entries, entry);
+		len = newline ? (size_t)(newline - line) : (size_t)(end - line);
+		line[len] = 0;
+		number++;
+		if (strlen(line) == len && parse_entry(line, &entry))
+			as_vec_push(&ret->entries, entry);
+		else
+			take_damaged(ret, number, line, len);
 	}
 	return 0;
 }
@@ -113,6 +125,7 @@ static int read_state(const struct as_fix_env *e, const char *path, struct as_fi
 {
 	AS_CLEANUP(as_buf_clear) struct as_buf b = {0};
 	size_t n = strlen(HEAD);
+	char boot[64];
 	int r = as_read_fd(s->fd, STATE_MAX_BYTES, &b, err);
 
 	if (r < 0)
@@ -130,7 +143,9 @@ static int read_state(const struct as_fix_env *e, const char *path, struct as_fi
 				       strerror(errno));
 		return 0;
 	}
-	return parse_state(e, &b, path, s, err);
+	boot_id(e, boot, sizeof boot);
+	r = as_fix_state_parse(b.p, b.len, boot, s, err);
+	return r < 0 ? as_wrap(err, "'%s' is left as it is", path) : r;
 }
 
 /* ---- writing ---- */
@@ -178,6 +193,24 @@ static int write_head(const struct as_fix_env *e, int fd, struct as_error *err)
 	return r;
 }
 
+/* Another doctor is done in milliseconds, unless it is stopped. */
+static int lock(const struct as_fix_env *e, int fd, const char *path, struct as_error *err)
+{
+	enum { TRIES = 300, PAUSE_NS = 10000000 };
+
+	for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; i++) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return as_fail(err, AS_E_IO, errno, "cannot lock '%s': %s", path,
+				       strerror(errno));
+		if (i >= TRIES)
+			return as_fail(err, AS_E_IO, 0,
+				       "another assay doctor is at work on '%s'\n  fuser -v %s",
+				       path, path);
+		e->d->sleep_ns(PAUSE_NS);
+	}
+	return 0;
+}
+
 static int open_file(const struct as_fix_env *e, bool create, const char *path, int *ret_fd,
 		     struct as_error *err)
 {
@@ -192,10 +225,7 @@ static int open_file(const struct as_fix_env *e, bool create, const char *path, 
 		return as_fail(err, errno == EACCES ? AS_E_ACCESS : AS_E_IO, errno,
 			       "cannot open '%s': %s%s", path, strerror(errno),
 			       errno == EACCES ? "\n  sudo assay doctor …" : "");
-	if (flock(*ret_fd, LOCK_EX) != 0)
-		return as_fail(err, AS_E_IO, errno, "cannot lock '%s': %s", path,
-			       strerror(errno));
-	return 0;
+	return lock(e, *ret_fd, path, err);
 }
 
 /* The file that was locked may have been removed by the doctor that held it: then a new one. */
@@ -228,6 +258,11 @@ int as_fix_state_open(const struct as_fix_env *e, bool create, struct as_fix_sta
 		return as_fail(err, AS_E_IO, 0, "another assay doctor is at work on '%s'",
 			       path);
 	r = read_state(e, path, ret, err);
+	if (r == 0 && ret->damaged && create && !ret->stale)
+		r = as_fail(err, AS_E_FORMAT, 0,
+			    "line %zu of '%s' is damaged, so nothing is changed: %s\n  assay "
+			    "doctor --restore puts back what can be read",
+			    ret->damaged, path, ret->damaged_text);
 	if (r == 0 && ret->stale && create) {
 		/* those settings went with the start of the machine */
 		as_vec_foreach (it, &ret->entries)

@@ -39,6 +39,11 @@ int as_check_governor(const struct as_doctor *d, struct as_findings *out)
 		memcpy(which, name, sizeof which);
 	}
 	as_cpus_clear(&cpus);
+	if (!n && !as_doctor_exists(d->sys, CPU_DIR)) {
+		as_doctor_unseen(out, AS_AREA_MACHINE, "governor", "the governor",
+				 "/sys/" CPU_DIR);
+		return 0;
+	}
 	if (!n) {
 		as_findings_add(out, AS_AREA_MACHINE, "governor", AS_SEVERITY_OK,
 				"no frequency scaling to be set here");
@@ -173,9 +178,10 @@ int as_check_temperature(const struct as_doctor *d, struct as_findings *out)
 				out, AS_AREA_MACHINE, "temperature", AS_SEVERITY_WARN,
 				"%.0f °C at %s%s", (double)t / 1000,
 				type[0] ? type : "a sensor", trip ? "" : ", which is hot");
-			if (trip)
-				as_finding_why(f, "at %.0f °C the clock is lowered",
-					       (double)trip / 1000);
+			as_finding_why(f,
+				       trip ? "at %.0f °C the clock is lowered"
+					    : "CPUs lower their clock at about %.0f °C",
+				       trip ? (double)trip / 1000 : 100);
 			as_finding_fix(f, "let it cool before measuring; check the fans");
 			return 0;
 		}

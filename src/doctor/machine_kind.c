@@ -70,12 +70,29 @@ bool as_doctor_is_virtual(const struct as_doctor *d, char *ret, size_t n)
 	return flagged || strstr(product, "kvm-clock") || strstr(product, "hyperv");
 }
 
+/* Would a virtual machine have been seen? x86 tells it in its flags, other machines in their name. */
+static bool tells_virtual(const struct as_doctor *d)
+{
+	AS_CLEANUP(as_buf_clear) struct as_buf b = {0};
+	char word[96];
+
+	return (as_doctor_file(&b, d->proc, "cpuinfo") &&
+		as_doctor_field_text(b.p, "flags", word, sizeof word)) ||
+	       as_doctor_line(word, sizeof word, d->sys, "class/dmi/id/product_name");
+}
+
 int as_check_virtual(const struct as_doctor *d, struct as_findings *out)
 {
 	struct as_finding *f;
 	char by[64];
 
 	if (!as_doctor_is_virtual(d, by, sizeof by)) {
+		if (!tells_virtual(d)) {
+			as_doctor_unseen(out, AS_AREA_MACHINE, "virtual",
+					 "whether this machine is virtual",
+					 "/sys/class/dmi/id/product_name");
+			return 0;
+		}
 		as_findings_add(out, AS_AREA_MACHINE, "virtual", AS_SEVERITY_OK,
 				"no virtual machine");
 		return 0;
@@ -92,6 +109,7 @@ bool as_doctor_is_container(const struct as_doctor *d, char *ret, size_t n)
 {
 	AS_CLEANUP(as_buf_clear) struct as_buf b = {0};
 	AS_CLEANUP(as_buf_clear) struct as_buf env = {0};
+	char word[64];
 
 	put(ret, n, "");
 	if (as_doctor_exists(d->root, ".dockerenv")) {
@@ -100,6 +118,10 @@ bool as_doctor_is_container(const struct as_doctor *d, char *ret, size_t n)
 	}
 	if (as_doctor_exists(d->root, "run/.containerenv")) {
 		put(ret, n, "podman");
+		return true;
+	}
+	if (as_doctor_line(word, sizeof word, d->root, "run/systemd/container") && word[0]) {
+		put(ret, n, word);
 		return true;
 	}
 	/* what systemd's convention has the first process's environment say */
@@ -128,6 +150,11 @@ int as_check_container(const struct as_doctor *d, struct as_findings *out)
 	char by[64];
 
 	if (!as_doctor_is_container(d, by, sizeof by)) {
+		if (!as_doctor_exists(d->proc, "1/cgroup")) {
+			as_doctor_unseen(out, AS_AREA_MACHINE, "container",
+					 "whether this is a container", "/proc/1/cgroup");
+			return 0;
+		}
 		as_findings_add(out, AS_AREA_MACHINE, "container", AS_SEVERITY_OK,
 				"no container");
 		return 0;
@@ -166,6 +193,11 @@ int as_check_pmu(const struct as_doctor *d, struct as_findings *out)
 	struct as_finding *f;
 	char by[64];
 
+	if (!as_doctor_exists(d->sys, PMU_DIR)) {
+		as_doctor_unseen(out, AS_AREA_MACHINE, "pmu", "hardware counters",
+				 "/sys/" PMU_DIR);
+		return 0;
+	}
 	if (as_doctor_has_pmu(d)) {
 		as_findings_add(out, AS_AREA_MACHINE, "pmu", AS_SEVERITY_OK,
 				"hardware counters");

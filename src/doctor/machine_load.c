@@ -119,8 +119,10 @@ int as_check_load(const struct as_doctor *d, struct as_findings *out)
 	uint64_t runnable = 0;
 	char load[32] = "";
 
-	if (!read_loadavg(d, load, sizeof load, &runnable))
+	if (!read_loadavg(d, load, sizeof load, &runnable)) {
+		as_doctor_unseen(out, AS_AREA_MACHINE, "load", "the load", "/proc/loadavg");
 		return 0;
+	}
 	if (d->vitals && d->vitals->pulse.interval_ns && d->vitals->pulse.cpus_online > 0) {
 		load_now(d, load, runnable, out);
 		return 0;
@@ -190,6 +192,7 @@ int as_check_quota(const struct as_doctor *d, struct as_findings *out)
 	const struct as_pulse *p = d->vitals ? &d->vitals->pulse : NULL;
 	bool throttled = p && p->throttled_count;
 	struct as_cgroups groups;
+	const char *by = NULL;
 	struct as_finding *f;
 	double least = -1;
 
@@ -197,11 +200,18 @@ int as_check_quota(const struct as_doctor *d, struct as_findings *out)
 	as_vec_foreach (dir, &groups.dirs) {
 		double cpus = quota_of(*dir, groups.v2);
 
-		if (cpus > 0 && (least < 0 || cpus < least))
+		if (cpus > 0 && (least < 0 || cpus < least)) {
 			least = cpus;
+			by = *dir;
+		}
 	}
 	if (least < 0) {
-		as_findings_add(out, AS_AREA_MACHINE, "quota", AS_SEVERITY_OK, "no CPU quota");
+		if (groups.dirs.n)
+			as_findings_add(out, AS_AREA_MACHINE, "quota", AS_SEVERITY_OK,
+					"no CPU quota");
+		else
+			as_doctor_unseen(out, AS_AREA_MACHINE, "quota", "a CPU quota",
+					 "/sys/fs/cgroup");
 		as_cgroups_clear(&groups);
 		return 0;
 	}
@@ -221,12 +231,12 @@ int as_check_quota(const struct as_doctor *d, struct as_findings *out)
 		as_finding_fix(f,
 			       "echo max | sudo tee %s/cpu.max\n"
 			       "in a container: docker run without --cpus",
-			       groups.dirs.v[0]);
+			       by);
 	else
 		as_finding_fix(f,
 			       "echo -1 | sudo tee %s/cpu.cfs_quota_us\n"
 			       "in a container: docker run without --cpus",
-			       groups.dirs.v[0]);
+			       by);
 	as_cgroups_clear(&groups);
 	return 0;
 }
@@ -261,14 +271,43 @@ int as_check_cpuset(const struct as_doctor *d, struct as_findings *out)
 
 /* ---- the other thread of the core ---- */
 
+/* 1 or 0; -1: cannot be seen. Kernels before 4.20 have no smt/active. */
+static int smt_active(const struct as_doctor *d)
+{
+	struct as_cpus online = {0};
+	int active = -1;
+	char list[256];
+	int64_t v;
+
+	if (as_doctor_number(&v, d->sys, "devices/system/cpu/smt/active"))
+		return v > 0;
+	as_cpus_online(d, &online);
+	as_vec_foreach (cpu, &online.v) {
+		struct as_cpus siblings = {0};
+
+		if (!as_doctor_line(list, sizeof list, d->sys,
+				    "devices/system/cpu/cpu%u/topology/thread_siblings_list",
+				    *cpu))
+			continue;
+		as_cpus_parse(list, &siblings);
+		active = AS_MAX(active, siblings.v.n > 1);
+		as_cpus_clear(&siblings);
+	}
+	as_cpus_clear(&online);
+	return active;
+}
+
 int as_check_smt(const struct as_doctor *d, struct as_findings *out)
 {
 	double busy = d->vitals ? d->vitals->pulse.sibling_busy : -1;
+	int active = smt_active(d);
 	struct as_finding *f;
-	int64_t active = 0;
 
-	if (!as_doctor_number(&active, d->sys, "devices/system/cpu/smt/active"))
-		active = busy >= 0;
+	if (active < 0) {
+		as_doctor_unseen(out, AS_AREA_MACHINE, "smt", "whether threads share a core",
+				 "/sys/devices/system/cpu/smt");
+		return 0;
+	}
 	if (!active) {
 		as_findings_add(out, AS_AREA_MACHINE, "smt", AS_SEVERITY_OK,
 				as_doctor_is_virtual(d, NULL, 0)
@@ -313,8 +352,11 @@ int as_check_memory(const struct as_doctor *d, struct as_findings *out)
 
 	if (!as_doctor_file(&b, d->proc, "meminfo") ||
 	    !as_doctor_field(b.p, "MemTotal:", &total) || !total ||
-	    !as_doctor_field(b.p, "MemAvailable:", &available))
+	    !as_doctor_field(b.p, "MemAvailable:", &available)) {
+		as_doctor_unseen(out, AS_AREA_MACHINE, "memory", "free memory",
+				 "/proc/meminfo");
 		return 0;
+	}
 	if (as_doctor_field(b.p, "SwapTotal:", &swap) &&
 	    as_doctor_field(b.p, "SwapFree:", &swap_free) && swap_free < swap)
 		as_fmt_bytes(&used, (swap - swap_free) * 1024);

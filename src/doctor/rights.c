@@ -16,18 +16,24 @@
 
 #define CAP_BIT(c) (1ull << (c))
 
-uint64_t as_doctor_caps(const struct as_doctor *d)
+static bool read_caps(const struct as_doctor *d, uint64_t *ret)
 {
 	AS_CLEANUP(as_buf_clear) struct as_buf b = {0};
 	AS_CLEANUP(as_buf_clear) struct as_buf hex = {0};
 	char text[32];
-	uint64_t v;
 
 	if (!as_doctor_file(&b, d->proc, "self/status") ||
 	    !as_doctor_field_text(b.p, "CapEff:", text, sizeof text))
-		return 0;
+		return false;
 	as_buf_addf(&hex, "0x%s", text);
-	return as_parse_u64(hex.p, &v) ? v : 0;
+	return as_parse_u64(hex.p, ret);
+}
+
+uint64_t as_doctor_caps(const struct as_doctor *d)
+{
+	uint64_t v;
+
+	return read_caps(d, &v) ? v : 0;
 }
 
 /* Rights that perf_event_paranoid does not bind. */
@@ -44,6 +50,11 @@ int as_check_paranoid(const struct as_doctor *d, struct as_findings *out)
 	struct as_finding *f;
 	int64_t v;
 
+	if (!as_doctor_exists(d->proc, "sys/kernel")) {
+		as_doctor_unseen(out, AS_AREA_RIGHTS, "perf_event_paranoid",
+				 "the limit of perf events", "/proc/sys/kernel");
+		return 0;
+	}
 	if (!as_doctor_number(&v, d->proc, "sys/kernel/perf_event_paranoid")) {
 		f = as_findings_add(out, AS_AREA_RIGHTS, "perf_event_paranoid", AS_SEVERITY_BAD,
 				    "this kernel has no perf events");
@@ -117,11 +128,16 @@ int as_check_caps(const struct as_doctor *d, struct as_findings *out)
 		{CAP_SYS_PTRACE, "cap_sys_ptrace", "other users' processes"},
 		{CAP_SYSLOG, "cap_syslog", "kernel addresses"},
 	};
-	uint64_t caps = as_doctor_caps(d);
 	AS_CLEANUP(as_buf_clear) struct as_buf names = {0};
 	AS_CLEANUP(as_buf_clear) struct as_buf gives = {0};
 	struct as_finding *f;
+	uint64_t caps;
 
+	if (!read_caps(d, &caps)) {
+		as_doctor_unseen(out, AS_AREA_RIGHTS, "capabilities", "capabilities",
+				 "/proc/self/status");
+		return 0;
+	}
 	for (size_t i = 0; i < AS_ARRAY_LEN(wanted); i++) {
 		bool covered = wanted[i].bit >= CAP_PERFMON && caps & CAP_BIT(CAP_SYS_ADMIN);
 
@@ -155,11 +171,14 @@ int as_check_seccomp(const struct as_doctor *d, struct as_findings *out)
 {
 	AS_CLEANUP(as_buf_clear) struct as_buf b = {0};
 	struct as_finding *f;
-	uint64_t mode, nnp = 0;
+	uint64_t mode = 0, nnp = 0;
 
-	if (!as_doctor_file(&b, d->proc, "self/status") ||
-	    !as_doctor_field(b.p, "Seccomp:", &mode))
+	if (!as_doctor_file(&b, d->proc, "self/status")) {
+		as_doctor_unseen(out, AS_AREA_RIGHTS, "seccomp", "a system call filter",
+				 "/proc/self/status");
 		return 0;
+	}
+	(void)as_doctor_field(b.p, "Seccomp:", &mode);   /* else 0: a kernel without it */
 	(void)as_doctor_field(b.p, "NoNewPrivs:", &nnp); /* else 0 */
 	if (!mode && !nnp) {
 		as_findings_add(out, AS_AREA_RIGHTS, "seccomp", AS_SEVERITY_OK,
@@ -292,8 +311,13 @@ int as_check_yama(const struct as_doctor *d, struct as_findings *out)
 	struct as_finding *f;
 	int64_t v;
 
+	if (!as_doctor_exists(d->proc, "sys/kernel")) {
+		as_doctor_unseen(out, AS_AREA_RIGHTS, "yama", "the limit of ptrace",
+				 "/proc/sys/kernel");
+		return 0;
+	}
 	if (!as_doctor_number(&v, d->proc, "sys/kernel/yama/ptrace_scope"))
-		v = 0;
+		v = 0; /* a kernel without Yama */
 	if (v == 0 || (v < 3 && as_doctor_caps(d) & CAP_BIT(CAP_SYS_PTRACE))) {
 		as_findings_add(out, AS_AREA_RIGHTS, "yama", AS_SEVERITY_OK,
 				"may look into running processes");
