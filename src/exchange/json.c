@@ -63,52 +63,12 @@ static void put_query(struct writer *w)
 
 static void put_trust(struct writer *w)
 {
-	static const char *const keys[] = {
-#define X(n, NAME, key, text) [n] = key,
-		AS_STACK_ENDS(X)
-#undef X
-	};
-	struct as_json *j = &w->j;
 	struct as_trust t;
 
 	as_model_trust(w->m, &t);
-	as_json_num(j, "duration_s", t.duration_s, 12);
-	as_json_num(j, "cpu_s", t.cpu_s, 12);
-	as_json_obj(j, "trust");
-	as_json_str(j, "engine", t.engine);
-	as_json_str(j, "event", t.event);
-	as_json_num(j, "rate_hz", t.rate_hz, 6);
-	as_json_num(j, "effective_rate_hz", t.effective_rate_hz, 6);
-	as_json_u64(j, "samples", t.samples);
-	as_json_u64(j, "lost", t.lost);
-	as_json_u64(j, "throttled", t.throttled);
-	as_json_u64(j, "complete", t.complete);
-	as_json_u64(j, "repaired", t.repaired);
-	as_json_u64(j, "truncated", t.truncated);
-	as_json_obj(j, "truncated_reasons");
-	for (size_t i = 0; i < AS_END_COUNT_; i++) {
-		if (t.by_reason[i])
-			as_json_u64(j, keys[i], t.by_reason[i]);
-	}
-	as_json_end(j);
-	as_json_u64(j, "frames", t.frames);
-	as_json_u64(j, "frames_unsymbolized", t.frames_unsymbolized);
-	as_json_num(j, "share_unsymbolized", t.weight_unsymbolized, 6);
-	as_json_num(j, "explained_cpu", t.explained_cpu, 6);
-	as_json_num(j, "recorder_cpu_s", t.recorder_cpu_s, 6);
-	as_json_num(j, "kernel_cost_s", t.kernel_cost_s, 6);
-	as_json_bool(j, "interrupted", t.interrupted);
-	as_json_arr(j, "notes");
-	as_vec_foreach (n, &w->m->notes) {
-		as_json_obj(j, NULL);
-		as_json_i64(j, "level", n->level);
-		as_json_str(j, "about", n->about);
-		as_json_str(j, "text", n->text);
-		as_json_str(j, "remedy", n->remedy);
-		as_json_end(j);
-	}
-	as_json_end(j);
-	as_json_end(j);
+	as_json_num(&w->j, "duration_s", t.duration_s, 12);
+	as_json_num(&w->j, "cpu_s", t.cpu_s, 12);
+	as_trust_json(w->m, "trust", &w->j);
 }
 
 static void put_head(struct writer *w)

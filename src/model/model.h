@@ -185,6 +185,9 @@ struct as_trust {
 	bool interrupted; /* no summary or no end: the recorder died, or the file was cut */
 };
 void as_model_trust(const struct as_model *m, struct as_trust *ret);
+struct as_json;
+/* The same and the notes, as an object (docs/formats/report-json.md, "trust"). */
+void as_trust_json(const struct as_model *m, const char *key, struct as_json *j);
 
 /*
  * What the answer holds, by shape. Frames stand outermost first in the tree that all shapes share:

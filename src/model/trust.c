@@ -2,6 +2,7 @@
 /* The figures of the trust block. */
 #include <math.h>
 #include <stdlib.h>
+#include "base/json.h"
 #include "model/model.h"
 
 #define CPU_TIME_MIN_S 0.01 /* below it the kernel's accounting says nothing about a share */
@@ -120,4 +121,51 @@ void as_model_trust(const struct as_model *m, struct as_trust *ret)
 	if (isnan(t.effective_rate_hz) && in_time && weight > 0)
 		t.effective_rate_hz = (double)t.samples / (weight / 1e9);
 	*ret = t;
+}
+
+void as_trust_json(const struct as_model *m, const char *key, struct as_json *j)
+{
+	static const char *const keys[] = {
+#define X(n, NAME, key, text) [n] = key,
+		AS_STACK_ENDS(X)
+#undef X
+	};
+	struct as_trust t;
+
+	as_model_trust(m, &t);
+	as_json_obj(j, key);
+	as_json_str(j, "engine", t.engine ? t.engine : "");
+	as_json_str(j, "event", t.event ? t.event : "");
+	as_json_num(j, "rate_hz", t.rate_hz, 6);
+	as_json_num(j, "effective_rate_hz", t.effective_rate_hz, 6);
+	as_json_u64(j, "samples", t.samples);
+	as_json_u64(j, "lost", t.lost);
+	as_json_u64(j, "throttled", t.throttled);
+	as_json_u64(j, "complete", t.complete);
+	as_json_u64(j, "repaired", t.repaired);
+	as_json_u64(j, "truncated", t.truncated);
+	as_json_obj(j, "truncated_reasons");
+	for (size_t i = 0; i < AS_END_COUNT_; i++) {
+		if (t.by_reason[i])
+			as_json_u64(j, keys[i], t.by_reason[i]);
+	}
+	as_json_end(j);
+	as_json_u64(j, "frames", t.frames);
+	as_json_u64(j, "frames_unsymbolized", t.frames_unsymbolized);
+	as_json_num(j, "share_unsymbolized", t.weight_unsymbolized, 6);
+	as_json_num(j, "explained_cpu", t.explained_cpu, 6);
+	as_json_num(j, "recorder_cpu_s", t.recorder_cpu_s, 6);
+	as_json_num(j, "kernel_cost_s", t.kernel_cost_s, 6);
+	as_json_bool(j, "interrupted", t.interrupted);
+	as_json_arr(j, "notes");
+	as_vec_foreach (n, &m->notes) {
+		as_json_obj(j, NULL);
+		as_json_i64(j, "level", n->level);
+		as_json_str(j, "about", n->about ? n->about : "");
+		as_json_str(j, "text", n->text ? n->text : "");
+		as_json_str(j, "remedy", n->remedy ? n->remedy : "");
+		as_json_end(j);
+	}
+	as_json_end(j);
+	as_json_end(j);
 }

@@ -7,7 +7,9 @@
 #ifndef AS_VIEW_TRUST_H
 #define AS_VIEW_TRUST_H
 
-#include "base/json.h"
+#include "base/buf.h"
+#include "base/mem.h"
+#include "model/model.h"
 #include "view/style.h"
 
 enum as_trust_kind {
@@ -31,7 +33,6 @@ void as_trust_lines(const struct as_model *m, struct as_trust_lines *ret);
 void as_trust_lines_clear(struct as_trust_lines *l);
 
 void as_trust_text(const struct as_model *m, const struct as_style *style, struct as_buf *out);
-void as_trust_json(const struct as_model *m, const char *key, struct as_json *j);
 
 /* Lines of words with a hanging indent, used by the blocks under a report. The cursor stands at
  * column `indent`; a word that does not fit starts a new line at `indent`. Ends the line. */
