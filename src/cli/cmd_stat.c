@@ -352,6 +352,8 @@ static int stat_run(struct as_cmd_ctx *ctx, struct as_error *err)
 		r = make_request(ctx, &baseline, &q, &cpus, err);
 	if (r == AS_OK) {
 		view.baseline = baseline.text;
+		as_fitness_tell(q.run.argv[0], q.other.argv ? q.other.argv[0] : NULL,
+				view.unoptimised);
 		if (isatty(STDERR_FILENO) && q.run.output)
 			q.progress = show_progress;
 		r = measure(ctx, &view, &repeat, err);

@@ -88,6 +88,11 @@ struct as_fitness {
 bool as_fitness_look(const char *word, int64_t pid, struct as_fitness *ret);
 void as_fitness_print(const struct as_fitness *f); /* one line on standard error */
 void as_fitness_clear(struct as_fitness *f);
+/*
+ * The programs of one command, or of two that are compared (second NULL: one): a line on standard
+ * error for what is unfit, louder where only one of two is. ret: which are unoptimised.
+ */
+void as_fitness_tell(const char *first, const char *second, bool ret[2]);
 
 /* ---- browser.c ---- */
 

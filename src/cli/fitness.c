@@ -43,12 +43,16 @@ static char *remedy_for(const char *path)
 	return as_xasprintf("opt-level = 3 below [profile.%s] of %s", profile, manifest);
 }
 
+static char *path_of(const char *word, int64_t pid)
+{
+	return pid    ? as_xasprintf("/proc/%lld/exe", (long long)pid)
+	       : word ? find_program(word)
+		      : NULL;
+}
+
 bool as_fitness_look(const char *word, int64_t pid, struct as_fitness *ret)
 {
-	AS_CLEANUP(as_free_autop)
-	char *path = pid    ? as_xasprintf("/proc/%lld/exe", (long long)pid)
-		     : word ? find_program(word)
-			    : NULL;
+	AS_CLEANUP(as_free_autop) char *path = path_of(word, pid);
 
 	*ret = (struct as_fitness){0};
 	if (!path || as_binary_optimised(path) != AS_OPTIMISED_NO)
@@ -75,6 +79,35 @@ void as_fitness_print(const struct as_fitness *f)
 	as_fmt_quoted(&b, f->about, strlen(f->about));
 	as_buf_addf(&b, ": %s; %s\n", f->text, f->remedy);
 	(void)as_write_all(STDERR_FILENO, b.p, b.len, NULL); /* nowhere left to tell */
+}
+
+/* Is it known to be optimised? A script is neither. */
+static bool is_optimised(const char *word)
+{
+	AS_CLEANUP(as_free_autop) char *path = path_of(word, 0);
+	enum as_optimised o = path ? as_binary_optimised(path) : AS_OPTIMISED_UNKNOWN;
+
+	return o == AS_OPTIMISED_YES || o == AS_OPTIMISED_PARTLY;
+}
+
+void as_fitness_tell(const char *first, const char *second, bool ret[2])
+{
+	const char *words[2] = {first, second};
+	struct as_fitness f[2] = {{0}, {0}};
+	bool alike = second && strcmp(first, second) == 0;
+
+	for (int i = 0; i < 2; i++) {
+		ret[i] = i && alike ? ret[0] : as_fitness_look(words[i], 0, &f[i]);
+		if (ret[i] && words[!i] && is_optimised(words[!i])) {
+			free(f[i].text);
+			f[i].text = as_xasprintf(
+				"built without optimisation, and the %s command is not: the "
+				"difference will be that of the builds",
+				i ? "first" : "second");
+		}
+		as_fitness_print(&f[i]);
+		as_fitness_clear(&f[i]);
+	}
 }
 
 void as_fitness_clear(struct as_fitness *f)

@@ -242,6 +242,26 @@ static void add_comparison(const struct as_stat_view *v, const struct as_style *
 			"note   the pairs are of two kinds: one number describes neither\n");
 }
 
+static void add_builds(const struct as_stat_view *v, const struct as_style *style,
+		       struct as_buf *out)
+{
+	const bool *no = v->unoptimised;
+
+	if (!no[0] && !no[1])
+		return;
+	as_style_ink(style, out, AS_INK_STRONG);
+	if (no[0] && no[1])
+		as_buf_adds(out, "note   both are built without optimisation: release builds "
+				 "may compare otherwise");
+	else
+		as_buf_addf(out,
+			    "note   the %s is built without optimisation: a release build "
+			    "of it may compare otherwise",
+			    no[0] ? "first" : "second");
+	as_style_ink(style, out, AS_INK_PLAIN);
+	as_buf_addc(out, '\n');
+}
+
 static void add_failure(const struct as_stat_view *v, struct as_buf *out)
 {
 	const struct as_repeat *r = v->repeat;
@@ -264,6 +284,7 @@ void as_stat_text(const struct as_stat_view *v, const struct as_style *style,
 	if (v->request->other.argv) {
 		add_side(v, 1, style, out);
 		add_comparison(v, style, out);
+		add_builds(v, style, out);
 	}
 	add_failure(v, out);
 	if (v->repeat->stopped && v->repeat->look.verdict == AS_VERDICT_UNDECIDED)

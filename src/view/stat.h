@@ -14,6 +14,7 @@ struct as_stat_view {
 	bool wanted[AS_M_COUNT_]; /* metrics to show; those never measured are left out */
 	const char *baseline;     /* of --baseline: which one; NULL: none */
 	bool all;                 /* also those that are 0 in every run */
+	bool unoptimised[2];      /* the program of each command is known to be */
 };
 void as_stat_text(const struct as_stat_view *v, const struct as_style *style,
 		  struct as_buf *out);

@@ -52,6 +52,7 @@ static void json_side(struct as_json *j, const struct as_stat_view *v, int side)
 	for (char *const *w = q->argv; *w; w++)
 		as_json_str(j, NULL, *w);
 	as_json_end(j);
+	as_json_bool(j, "unoptimised", v->unoptimised[side]);
 	as_json_u64(j, "runs", v->repeat->side[side].v.n);
 	as_json_arr(j, "metrics");
 	for (int m = 0; m < AS_M_COUNT_; m++) {

@@ -109,3 +109,90 @@ assert d["noise"]["lost"] > 0.1, d["noise"]'
 	run -1 --separate-stderr assay doctor ./no-such-file
 	[[ $stderr == *no-such-file* ]]
 }
+
+# ---- a debug build that is measured ----
+
+builds() {
+	command -v gcc >/dev/null || skip "no gcc"
+	cat >t.c <<-'END'
+		#include <stdio.h>
+		#include <stdlib.h>
+		static int cmp(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+		static unsigned mix(unsigned n) { unsigned s = 0; for (unsigned i = 0; i < n; i++) s = s * 31 + i; return s; }
+		static int fill(int *a, int n) { for (int i = 0; i < n; i++) a[i] = (int)(mix((unsigned)i) % 50); return a[n - 1]; }
+		static long sum(const int *a, int n) { long s = 0; for (int i = 0; i < n; i++) s += a[i]; return s; }
+		int main(void) { static int a[2000]; int x = fill(a, 2000);
+			qsort(a, 2000, sizeof *a, cmp); printf("%d %ld\n", x, sum(a, 2000)); return 0; }
+	END
+	gcc -O0 -g t.c -o slow
+	gcc -O2 -g t.c -o fast
+}
+
+@test "stat: one line for a build without optimisation, none for one with it" {
+	builds
+	run -0 --separate-stderr assay stat -r 3 -- ./slow
+	[[ $stderr == "assay: slow: built without optimisation"*"gcc -O2"* ]]
+	[ "${#stderr_lines[@]}" -eq 1 ]
+	run -0 --separate-stderr assay stat -r 3 -- ./fast
+	[ -z "$stderr" ]
+	run -0 --separate-stderr assay stat -r 3 -- sh -c ./slow
+	[ -z "$stderr" ]
+	assay stat -r 3 --format json -- ./slow 2>/dev/null >out.json
+	python3 -c 'import json; assert json.load(open("out.json"))["unoptimised"] is True'
+}
+
+@test "stat --vs: one of two unoptimised is said before and below the verdict" {
+	builds
+	run -0 --separate-stderr assay stat -r 5 -- ./slow --vs ./fast
+	[[ $stderr == "assay: slow: built without optimisation, and the second command is not"* ]]
+	[ "${#stderr_lines[@]}" -eq 1 ]
+	[[ $output == *"note   the first is built without optimisation"* ]]
+	run -0 --separate-stderr assay stat -r 5 -- ./fast --vs ./slow
+	[[ $stderr == "assay: slow: built without optimisation, and the first command is not"* ]]
+	[[ $output == *"note   the second is built without optimisation"* ]]
+	run -0 --separate-stderr assay stat -r 5 -- ./slow 1 --vs ./slow 2
+	[ "${#stderr_lines[@]}" -eq 1 ]
+	[[ $output == *"note   both are built without optimisation"* ]]
+	run -0 --separate-stderr assay stat -r 5 -- ./fast --vs ./fast
+	[ -z "$stderr" ]
+	[[ $output != *"optimisation"* ]]
+	assay stat -r 5 --format json -- ./fast --vs ./slow 2>/dev/null >out.json
+	python3 -c '
+import json
+d = json.load(open("out.json"))
+assert d["unoptimised"] is False and d["other"]["unoptimised"] is True, d'
+}
+
+@test "record: one line for a build without optimisation, and the report has it" {
+	builds
+	assay record -q -o probe.assay -- true || skip "recording is not possible here"
+	run -0 --separate-stderr assay record -o slow.assay -- ./slow
+	[[ $stderr == *"assay: slow: built without optimisation"* ]]
+	run -0 assay report slow.assay
+	[[ $output == *"built without optimisation"* ]]
+	run -0 --separate-stderr assay record -o fast.assay -- ./fast
+	[[ $stderr != *"optimisation"* ]]
+	run -0 --separate-stderr assay record -q -o slow.assay -- ./slow
+	[ -z "$stderr" ]
+}
+
+@test "cargo assay builds with optimisation and is silent; its dev profile is told" {
+	command -v cargo >/dev/null && cargo --version >/dev/null 2>&1 || skip "no cargo"
+	mkdir -p app/src
+	printf '[package]\nname = "app"\nversion = "0.1.0"\nedition = "2021"\n' >app/Cargo.toml
+	cat >app/src/main.rs <<-'END'
+		fn fill(n: u64) -> Vec<u64> { (0..n).map(|i| i * 7 % 13).collect() }
+		fn count(v: &[u64]) -> std::collections::HashMap<u64, u64> {
+			let mut m = std::collections::HashMap::new();
+			for x in v { *m.entry(*x).or_insert(0) += 1; }
+			m
+		}
+		fn sum(v: &[u64]) -> u64 { let mut s = 0; for x in v { s += x; } s }
+		fn main() { let v = fill(1000); println!("{} {}", sum(&v), count(&v).len()); }
+	END
+	cd app
+	run -0 --separate-stderr assay cargo stat -r 2
+	[[ $stderr != *"without optimisation"* ]]
+	run -0 --separate-stderr assay cargo stat -r 2 --profile dev
+	[[ $stderr == *"app: built without optimisation"*"cargo build --release"* ]]
+}
