@@ -4,6 +4,7 @@
  * into session records.
  *
  *	target.c	launch held at exec, attach, exit status, signals
+ *	target_lean.c	the launched child before its exec: small, so that the program's memory shows
  *	recorder.c	interning of frames and stacks, threads and processes, ticks, loss, names at the end
  *	engine_kernel.c	samples unwound in the kernel by bpf/unwind.bpf.c
  *	engine_ring.c	samples with a copy of the stack, unwound here as they are drained
@@ -32,8 +33,10 @@ struct as_target {
 	bool released, exited;
 	int wait_status;     /* of the child, as wait(2); valid when exited */
 	struct rusage usage; /* of the child and its waited-for children */
-	int hold_fd;         /* writing one byte releases the child to exec */
-	int exec_err_fd;     /* carries errno when exec failed; CLOEXEC */
+	/* of the child before it became the program: it is in `usage` too, but for ru_maxrss */
+	struct rusage before, *shared; /* shared: with the child until it is released */
+	int hold_fd;                   /* writing one byte releases the child to exec */
+	int exec_err_fd;               /* carries errno when exec failed; CLOEXEC */
 	int pidfd;
 	uint64_t start_ns, end_ns;
 	uint64_t own_cpu_ns;    /* user + system of the leader process alone, last read */

@@ -4,8 +4,10 @@
  * target is changed: no ptrace, no death signal, its descriptors, mask and dispositions are those
  * assay itself was started with, it stays in the same process group on the same terminal.
  *
- *	fork ── child: restore signals, read(hold) ──byte──> execve ──ok──> exec_err pipe closes
- *	                    └─ end of file: _exit            └─ fails: errno into the exec_err pipe
+ *	fork ── child: restore signals, shrink, "ready", read(hold) ──byte──> execve
+ *	                                                    └─ end of file: _exit
+ *	execve ──ok──> the exec_err pipe closes
+ *	       └─ fails: errno into the exec_err pipe
  */
 #include "collect/collect.h"
 
@@ -16,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -23,6 +26,7 @@
 
 #include "base/mem.h"
 #include "base/sys.h"
+#include "collect/target_priv.h"
 
 #define STEAL_FD(fd)                                                                           \
 	({                                                                                     \
@@ -186,6 +190,8 @@ struct child_plan {
 	char *const *argv,
 		**sh_argv; /* sh_argv: for text files without #!, as execvp runs them */
 	int hold, exec_err;
+	struct rusage *before; /* shared memory; NULL: there was none */
+	struct as_lean lean;
 };
 
 static void __attribute__((noreturn)) run_child(const struct child_plan *p)
@@ -195,11 +201,15 @@ static void __attribute__((noreturn)) run_child(const struct child_plan *p)
 	int e;
 
 	restore_start_state();
+	as_lean_become(&p->lean);
+	n = write(p->exec_err, &(char){0}, 1); /* ready; where assay has gone, read tells */
 	do
 		n = read(p->hold, &go, 1);
 	while (n < 0 && errno == EINTR);
 	if (n != 1)
 		_exit(125); /* assay died or gave up before the start */
+	if (p->before)
+		(void)getrusage(RUSAGE_SELF, p->before); /* it knows us */
 	if (!p->folder || chdir(p->folder) == 0)
 		execve(p->path, p->argv, environ);
 	if (errno == ENOEXEC)
@@ -236,6 +246,14 @@ static void target_init(struct as_target *t)
 	t->hold_fd = t->exec_err_fd = t->pidfd = -1;
 }
 
+static struct rusage *share_usage(void)
+{
+	void *p = mmap(NULL, sizeof(struct rusage), PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
 int as_target_prepare(char *const argv[], const char *folder, struct as_target *ret,
 		      struct as_error *err)
 {
@@ -245,8 +263,10 @@ int as_target_prepare(char *const argv[], const char *folder, struct as_target *
 	AS_CLEANUP(as_close_autop) int hold_wr = -1;
 	AS_CLEANUP(as_close_autop) int err_rd = -1;
 	AS_CLEANUP(as_close_autop) int err_wr = -1;
+	struct child_plan plan = {.folder = folder, .argv = argv};
 	int p[2], r = resolve_program(argv[0], &path, err);
 	struct as_target t;
+	char ready;
 
 	if (r < 0)
 		return r;
@@ -261,21 +281,42 @@ int as_target_prepare(char *const argv[], const char *folder, struct as_target *
 	sh_argv = shell_argv(path, argv);
 
 	target_init(&t);
+	plan.path = path;
+	plan.sh_argv = sh_argv;
+	plan.hold = hold_rd;
+	plan.exec_err = err_wr;
+	plan.before = t.shared = share_usage();
+	as_lean_plan(&plan.lean);
 	signal(SIGCHLD, SIG_DFL); /* ignored, the kernel would reap without an exit status */
 	t.pid = fork();
 	if (t.pid < 0)
 		return as_fail(err, AS_E_IO, errno, "cannot fork: %s", strerror(errno));
 	if (t.pid == 0) {
 		close(hold_wr); /* else the child would keep itself waiting when assay dies */
-		run_child(&(struct child_plan){path, folder, argv, sh_argv, hold_rd, err_wr});
+		run_child(&plan);
 	}
 	t.hold_fd = STEAL_FD(hold_wr);
+	close(err_wr); /* else no end of file when the child has died */
+	err_wr = -1;
+	do
+		p[0] = (int)read(err_rd, &ready, 1);
+	while (p[0] < 0 && errno == EINTR);
 	t.exec_err_fd = STEAL_FD(err_rd);
 	t.pidfd = open_pidfd(t.pid);
 	t.program_path = AS_STEAL(path);
 	t.start_ns = as_now_ns();
 	*ret = t;
 	return 0;
+}
+
+/* The child wrote it before its exec, which is over. */
+static void take_before(struct as_target *t)
+{
+	if (!t->shared)
+		return;
+	t->before = *t->shared;
+	(void)munmap(t->shared, sizeof *t->shared); /* it was mapped */
+	t->shared = NULL;
 }
 
 int as_target_release(struct as_target *t, struct as_error *err)
@@ -297,6 +338,7 @@ int as_target_release(struct as_target *t, struct as_error *err)
 	do
 		n = read(t->exec_err_fd, &e, sizeof e);
 	while (n < 0 && errno == EINTR);
+	take_before(t);
 	close(t->exec_err_fd);
 	t->exec_err_fd = -1;
 	if (n != sizeof e)
@@ -432,6 +474,7 @@ void as_target_clear(struct as_target *t)
 	as_close_autop(&t->hold_fd);
 	as_close_autop(&t->exec_err_fd);
 	as_close_autop(&t->pidfd);
+	take_before(t);
 	if (!t->attached && !t->released && !t->exited && t->pid > 0)
 		while (waitpid(t->pid, &t->wait_status, 0) < 0 && errno == EINTR)
 			;

@@ -116,7 +116,7 @@ static bool field_of(const char *text, const char *name, double *ret)
 	return true;
 }
 
-static void read_proc(pid_t pid, struct as_run *run)
+static void read_io(pid_t pid, struct as_run *run)
 {
 	static const struct {
 		const char *name;
@@ -126,20 +126,60 @@ static void read_proc(pid_t pid, struct as_run *run)
 		      {"\nread_bytes:", AS_M_DISK_READ},
 		      {"\nwrite_bytes:", AS_M_DISK_WRITTEN}};
 	AS_CLEANUP(as_buf_clear) struct as_buf io = {0};
-	AS_CLEANUP(as_buf_clear) struct as_buf sched = {0};
-	uint64_t ran, waited;
 	char path[64];
 
 	snprintf(path, sizeof path, "/proc/%d/io", (int)pid);
-	if (as_read_file(path, 4096, &io, NULL) == AS_OK) {
-		for (size_t i = 0; i < AS_ARRAY_LEN(fields); i++)
-			(void)field_of(as_buf_str(&io), fields[i].name,
-				       &run->v[fields[i].metric]); /* stays NaN */
-	}
+	if (as_read_file(path, 4096, &io, NULL) < 0)
+		return; /* NaN they stay */
+	for (size_t i = 0; i < AS_ARRAY_LEN(fields); i++)
+		(void)field_of(as_buf_str(&io), fields[i].name, &run->v[fields[i].metric]);
+}
+
+/* What the main thread did so far, in seconds; false where it is not told. */
+static bool read_sched(pid_t pid, double *ret_ran, double *ret_waited)
+{
+	AS_CLEANUP(as_buf_clear) struct as_buf text = {0};
+	uint64_t ran, waited;
+	char path[64];
+
 	snprintf(path, sizeof path, "/proc/%d/schedstat", (int)pid);
-	if (as_read_file(path, 256, &sched, NULL) == AS_OK &&
-	    sscanf(as_buf_str(&sched), "%" SCNu64 " %" SCNu64, &ran, &waited) == 2)
-		run->v[AS_M_RUN_WAIT] = (double)waited / 1e9;
+	if (as_read_file(path, 256, &text, NULL) < 0 ||
+	    sscanf(as_buf_str(&text), "%" SCNu64 " %" SCNu64, &ran, &waited) != 2)
+		return false;
+	*ret_ran = (double)ran / 1e9;
+	*ret_waited = (double)waited / 1e9;
+	return true;
+}
+
+/* The child that is held: what it has used so far is not the program's. */
+struct held {
+	struct as_run io;
+	double ran, waited, steal;
+};
+
+static void read_held(pid_t pid, struct held *ret)
+{
+	ret->ran = ret->waited = NAN;
+	(void)read_sched(pid, &ret->ran, &ret->waited); /* NaN goes on */
+	for (int m = 0; m < AS_M_COUNT_; m++)
+		ret->io.v[m] = NAN;
+	read_io(pid, &ret->io);
+}
+
+static void read_ended(pid_t pid, const struct held *held, struct as_run *run)
+{
+	double ran = NAN, waited = NAN;
+
+	read_io(pid, run);
+	for (int m = AS_M_READ; m <= AS_M_DISK_WRITTEN; m++)
+		run->v[m] -= held->io.v[m];
+	run->v[AS_M_READ] -= 1; /* the byte that released it */
+	(void)read_sched(pid, &ran, &waited);
+	run->v[AS_M_RUN_WAIT] = waited - held->waited;
+	ran -= held->ran;
+	run->v[AS_M_BLOCKED] = AS_MAX(run->v[AS_M_WALL] - ran - run->v[AS_M_RUN_WAIT], 0);
+	if (isnan(ran))
+		run->v[AS_M_BLOCKED] = NAN;
 }
 
 /* Time stolen from all CPUs since boot, in seconds; NaN where it is not told. */
@@ -160,16 +200,25 @@ static double timeval_s(const struct timeval *t)
 	return (double)t->tv_sec + (double)t->tv_usec / 1e6;
 }
 
-static void read_usage(const struct rusage *u, struct as_run *run)
+/*
+ * Of the program: what the child had used before it became the program is taken off. The kernel
+ * counts CPU time exactly and tells user and system apart by samples, so both are made less in
+ * proportion.
+ */
+static void read_usage(const struct as_target *t, struct as_run *run)
 {
-	run->v[AS_M_USER] = timeval_s(&u->ru_utime);
-	run->v[AS_M_SYSTEM] = timeval_s(&u->ru_stime);
-	run->v[AS_M_CPU] = run->v[AS_M_USER] + run->v[AS_M_SYSTEM];
+	const struct rusage *u = &t->usage, *b = &t->before;
+	double user = timeval_s(&u->ru_utime), all = user + timeval_s(&u->ru_stime);
+	double before = timeval_s(&b->ru_utime) + timeval_s(&b->ru_stime);
+
+	run->v[AS_M_CPU] = AS_MAX(all - before, 0);
+	run->v[AS_M_USER] = all > 0 ? run->v[AS_M_CPU] * (user / all) : 0;
+	run->v[AS_M_SYSTEM] = run->v[AS_M_CPU] - run->v[AS_M_USER];
 	run->v[AS_M_RSS] = (double)u->ru_maxrss * 1024;
-	run->v[AS_M_MINOR_FAULTS] = (double)u->ru_minflt;
-	run->v[AS_M_MAJOR_FAULTS] = (double)u->ru_majflt;
-	run->v[AS_M_VOLUNTARY] = (double)u->ru_nvcsw;
-	run->v[AS_M_INVOLUNTARY] = (double)u->ru_nivcsw;
+	run->v[AS_M_MINOR_FAULTS] = (double)(u->ru_minflt - b->ru_minflt);
+	run->v[AS_M_MAJOR_FAULTS] = (double)(u->ru_majflt - b->ru_majflt);
+	run->v[AS_M_VOLUNTARY] = (double)(u->ru_nvcsw - b->ru_nvcsw);
+	run->v[AS_M_INVOLUNTARY] = (double)(u->ru_nivcsw - b->ru_nivcsw);
 }
 
 /* ---- the run ---- */
@@ -203,11 +252,12 @@ static int release_and_wait(const struct as_run_request *q, struct as_target *t,
 			    struct as_run *ret, struct as_error *err)
 {
 	struct as_counters counters;
-	double steal = stolen();
+	struct held held = {.steal = stolen()};
 	uint64_t start, end;
 	int r;
 
 	as_counters_open(&counters, t->pid, q);
+	read_held(t->pid, &held);
 	start = as_now_ns();
 	r = as_target_release(t, err);
 	if (r == AS_OK) {
@@ -218,13 +268,13 @@ static int release_and_wait(const struct as_run_request *q, struct as_target *t,
 		if (first)
 			(void)go_first(false); /* what was possible before is so again */
 		as_counters_read(&counters, ret);
-		read_proc(t->pid, ret);
+		ret->v[AS_M_WALL] = (double)(end - start) / 1e9;
+		read_ended(t->pid, &held, ret);
 		while (!as_target_poll(t))
 			;
-		read_usage(&t->usage, ret);
+		read_usage(t, ret);
 		ret->wait_status = t->wait_status;
-		ret->v[AS_M_WALL] = (double)(end - start) / 1e9;
-		ret->v[AS_M_STEAL] = stolen() - steal;
+		ret->v[AS_M_STEAL] = stolen() - held.steal;
 		ret->v[AS_M_UTILISATION] = ret->v[AS_M_CPU] / ret->v[AS_M_WALL];
 	} else {
 		ret->exec_errno = err && err->sys_errno ? err->sys_errno : ENOENT;

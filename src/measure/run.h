@@ -40,6 +40,7 @@
 	M(INVOLUNTARY, "involuntary_switches", "count", "others took its CPU")                 \
 	M(MIGRATIONS, "migrations", "count", "went on on another CPU")                         \
 	M(RUN_WAIT, "run_wait", "s", "ready, but no CPU was free; of the main thread")         \
+	M(BLOCKED, "blocked", "s", "waited for a disk, a lock, a timer …; of the main thread") \
 	M(STEAL, "steal", "s", "taken from this virtual machine by its host, all CPUs")        \
 	M(READ, "read", "B", "read by system calls")                                           \
 	M(WRITTEN, "written", "B", "written by system calls")                                  \
