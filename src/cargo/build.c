@@ -104,35 +104,11 @@ static void set_profile(const char *profile, const char *key, const char *value)
 	(void)setenv(name, value, 0); /* out of memory: built as the project says */
 }
 
-/* The 95 of "cargo 1.95.0 (…)"; 0 where it says something else. */
-static uint64_t minor_of(const char *text)
-{
-	static const char begins[] = "cargo 1.";
-	uint64_t minor = 0;
-
-	if (strncmp(text, begins, sizeof begins - 1) == 0) {
-		const char *at = text + sizeof begins - 1;
-		AS_CLEANUP(as_free_autop)
-		char *digits = as_xstrndup(at, strspn(at, "0123456789"));
-
-		(void)as_parse_u64(digits, &minor); /* stays 0 */
-	}
-	return minor;
-}
-
-/* Cargo knows "line-tables-only" from 1.71 on; before, 1 is the least that has lines. */
-static const char *line_tables(void)
-{
-	AS_CLEANUP(as_buf_clear) struct as_buf out = {0};
-	struct words w = {0};
-	int status;
-
-	add(&w, cargo_program());
-	add(&w, "--version");
-	(void)output_of(&w, &out, &status, NULL); /* then it is taken for an old one */
-	as_vec_clear(&w.v);
-	return minor_of(as_buf_str(&out)) >= 71 ? "line-tables-only" : "1";
-}
+/*
+ * Lines and the full names of inlined functions. "line-tables-only" builds no faster and leaves out
+ * what they are part of: u64::rem of core is "rem" then, and every closure "{closure#0}".
+ */
+static const char lines_and_names[] = "1";
 
 /* ---- messages ---- */
 
@@ -368,7 +344,7 @@ static int build(const struct as_cargo_request *q, const struct as_cargo_wanted 
 	struct words w = {0};
 	int r;
 
-	set_profile(profile, "DEBUG", line_tables());
+	set_profile(profile, "DEBUG", lines_and_names);
 	set_profile(profile, "STRIP", "none");
 	build_words(&w, q, wanted, spec);
 	r = output_of(&w, &out, ret_status, err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * assay cargo CMD, also as `cargo assay CMD`: builds a target of a Cargo project with line tables
+ * assay cargo CMD, also as `cargo assay CMD`: builds a target of a Cargo project with lines
  * and runs CMD on it. Words that choose and build the target are cargo's, all others CMD's.
  */
 #include <errno.h>

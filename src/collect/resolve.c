@@ -7,7 +7,7 @@
  * A place that is no exact pc is a return address and is resolved one byte before it, inside the
  * call instruction; but a signal trampoline, and a thread's first frame that no call made (where
  * makecontext lets a coroutine return to), are entered at that very byte. Functions are one per
- * (module, linkage name or name and declaration).
+ * (module, linkage name or name and declaration, or the file its text stands in).
  */
 #include "collect/resolve_priv.h"
 
@@ -53,11 +53,42 @@ const char *as_resolver_brief(struct as_resolver *v, const char *linkage)
 	return as_buf_str(&v->brief);
 }
 
+/*
+ * The file that tells f from others of its name; NULL: its name does. Of inlined functions line
+ * tables alone have only the last component ("rem", "{closure#0}").
+ */
+static const char *telling_file(const struct as_symframe *f)
+{
+	bool bare = !f->linkage ||
+		    (f->name && strcmp(f->linkage, f->name) == 0 &&
+		     strncmp(f->linkage, "_Z", 2) != 0 && strncmp(f->linkage, "_R", 2) != 0);
+
+	if (!f->linkage && f->decl_file)
+		return f->decl_file;
+	return bare && f->inlined && !f->decl_file ? f->file : NULL;
+}
+
+/* Names, language and crate of f into the buffers of v. */
+static enum as_lang name_of(struct as_resolver *v, const struct as_symframe *f,
+			    const char *name, bool *ret_cold)
+{
+	enum as_lang lang = AS_LANG_RUST;
+
+	as_buf_reset(&v->full);
+	as_buf_reset(&v->brief);
+	as_buf_reset(&v->crate);
+	if (f->decl_file || !telling_file(f) || !as_name_by_file(name, f->file, &v->full))
+		lang = as_demangle(name, &v->full, ret_cold);
+	as_name_short(as_buf_str(&v->full), lang, 0, &v->brief);
+	as_name_crate(as_buf_str(&v->full), lang, &v->crate);
+	return lang;
+}
+
 /* The id of function f; its record is written the first time. */
 static uint64_t function_id(struct as_resolver *v, const struct as_symframe *f)
 {
 	const char *name = f->linkage ? f->linkage : f->name ? f->name : "";
-	const char *decl = f->linkage || !f->decl_file ? "" : f->decl_file;
+	const char *file = telling_file(f), *decl = file ? file : "";
 	uint64_t key = as_hash64(name, strlen(name)) ^
 		       as_mix64(as_hash64(decl, strlen(decl)) + f->synthetic) ^
 		       as_mix64((uint64_t)v->module << 32 | (f->linkage ? 0 : f->decl_line));
@@ -69,19 +100,14 @@ static uint64_t function_id(struct as_resolver *v, const struct as_symframe *f)
 	if (!fresh)
 		return *slot;
 	rec.id = *slot = v->nfunctions++;
-	as_buf_reset(&v->full);
-	as_buf_reset(&v->brief);
-	as_buf_reset(&v->crate);
-	lang = as_demangle(name, &v->full, &cold);
-	as_name_short(as_buf_str(&v->full), lang, 0, &v->brief);
-	as_name_crate(as_buf_str(&v->full), lang, &v->crate);
+	lang = name_of(v, f, name, &cold);
 	if (!v->brief_only) {
 		rec.linkage = as_resolver_string(v, name);
 		rec.full = buf_string(v, &v->full);
 	}
 	rec.brief = buf_string(v, &v->brief);
 	rec.crate = buf_string(v, &v->crate);
-	rec.file = as_resolver_string(v, f->decl_file);
+	rec.file = as_resolver_string(v, f->decl_file ? f->decl_file : file);
 	rec.lang = lang;
 	rec.flags = (f->synthetic ? FUNCTION_SYNTHETIC : 0) | (cold ? FUNCTION_COLD : 0) |
 		    (f->aliases ? FUNCTION_ALIASES : 0);

@@ -33,4 +33,11 @@ void as_name_short(const char *full, enum as_lang lang, unsigned flags, struct a
 /* First path component of a Rust name ("<alloc::vec::Vec<T> as …>" → alloc); "" for others. */
 void as_name_crate(const char *full, enum as_lang lang, struct as_buf *out);
 
+/*
+ * Adds the path of a Rust function of which only the last component is known, by the file it stands
+ * in: "rem" in /rustc/…/library/core/src/ops/arith.rs is core::ops::arith::rem. A guess: the place of
+ * its text, not of its type. Returns false, and adds nothing, when the file is none of Rust's.
+ */
+bool as_name_by_file(const char *name, const char *file, struct as_buf *out);
+
 #endif

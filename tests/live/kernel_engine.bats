@@ -184,6 +184,28 @@ calls_only() {
 	complete 0.99 1000
 }
 
+@test "inlined Rust functions of line tables alone are told apart by their files" {
+	command -v rustc >/dev/null || skip "no rustc"
+	mkdir -p "$DIR/lt/src"
+	cat >"$DIR/lt/src/main.rs" <<-'END'
+		mod other;
+		fn mix(n: u64) -> u64 {
+		    (0..n).map(|i| i ^ (i.wrapping_mul(31) >> 3)).fold(n, |a, b| a.rotate_left(5) ^ b)
+		}
+		fn main() { println!("{}", mix(900_000_000) ^ other::mix(900_000_000)); }
+	END
+	cat >"$DIR/lt/src/other.rs" <<-'END'
+		#[inline(always)]
+		pub fn mix(n: u64) -> u64 {
+		    (0..n).map(|i| i.wrapping_mul(i | 5) >> 7).fold(n, |a, b| a.rotate_left(9) ^ b)
+		}
+	END
+	rustc -O -C debuginfo=line-tables-only -o "$DIR/lt/lt" "$DIR/lt/src/main.rs"
+	record -- "$DIR/lt/lt"
+	[ "$(value "{'lt::other::{closure}', 'lt::{closure}'} <= set(r)")" = True ]
+	[ "$(value "{'core', 'lt'} <= {row.get('crate') for row in r.values()}")" = True ]
+}
+
 @test "panic=abort without debug information" {
 	command -v rustc >/dev/null || skip "no rustc"
 	cat >"$DIR/pa.rs" <<-'END'

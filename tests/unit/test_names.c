@@ -158,6 +158,39 @@ static void appending_keeps_what_was_there(void **st)
 	as_buf_clear(&b);
 }
 
+static void paths_are_guessed_from_files(void **st)
+{
+	static const struct {
+		const char *name, *file, *want;
+	} t[] = {
+		{"rem", "/rustc/abc/library/core/src/ops/arith.rs", "core::ops::arith::rem"},
+		{"{closure#1}", "/home/u/indexer/src/main.rs", "indexer::{closure#1}"},
+		{"poll",
+		 "/root/.cargo/registry/src/index.crates.io-6f17/tokio-1.24.2/src/runtime/task/"
+		 "mod.rs",
+		 "tokio::runtime::task::poll"},
+		{"go<u8>", "/r/regex-syntax-0.6.27/src/hir/literal.rs",
+		 "regex_syntax::hir::literal::go<u8>"},
+		{"f", "src/main.rs", "main::f"},
+		{"f", "/w/p/examples/show-it.rs", "show_it::f"},
+		{"f", "/w/p/src/bin/tool.rs", "p::bin::tool::f"},
+		{"f", "/w/<script>/src/x.rs", "x::f"},
+		{"f", "/w/p/src/a b/x.rs", "p::x::f"},
+		{"f", "/w/p/src/x.c", NULL},
+		{"f", ".rs", NULL},
+		{"f", "/", NULL},
+		{"f", "", NULL},
+	};
+
+	for (size_t i = 0; i < AS_ARRAY_LEN(t); i++) {
+		struct as_buf b = {0};
+
+		assert_int_equal(as_name_by_file(t[i].name, t[i].file, &b), t[i].want != NULL);
+		assert_string_equal(as_buf_str(&b), t[i].want ? t[i].want : "");
+		as_buf_clear(&b);
+	}
+}
+
 static void a_short_name_is_never_empty(void **st)
 {
 	static const char *const odd[] = {"",     " ",        "<",
@@ -235,6 +268,7 @@ int main(void)
 		cmocka_unit_test(cxx_names_become_short),
 		cmocka_unit_test(c_names_stay),
 		cmocka_unit_test(appending_keeps_what_was_there),
+		cmocka_unit_test(paths_are_guessed_from_files),
 		cmocka_unit_test(a_short_name_is_never_empty),
 		cmocka_unit_test(deep_and_long_names_are_bounded),
 		cmocka_unit_test(random_text_is_survived_and_answers_are_stable),
