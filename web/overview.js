@@ -158,13 +158,18 @@ function overviewFacts({model}) {
 			fact(term('CPU time'), meta.cpuTime === null ? 'unknown' : duration(meta.cpuTime)),
 			fact(
 				'Threads',
-				count(ran),
+				count(model.threads.length),
 				el(
 					'small',
-					{},
-					model.processes.length > 1
-						? ` in ${count(model.processes.length)} processes`
-						: '',
+					{title: 'Threads that ran too briefly for a sample are counted, too'},
+					[
+						model.processes.length > 1
+							? ` in ${count(model.processes.length)} processes`
+							: '',
+						ran < model.threads.length ? ` ${count(ran)} with samples` : '',
+					]
+						.filter(Boolean)
+						.join(','),
 				),
 			),
 			fact('Exit', el('span', {class: ink}, exit)),
