@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Two profiles: what changed, and what of it is more than chance. The procedure is that of
 // `assay diff` with one session a side; it and its sources are told in src/model/diff.h. In short:
-// limits of both sides' shares joined (square-and-add), widened by what all rows together differ by
-// beyond their samples, levels adjusted for the number of rows. Resolved: the adjusted level is
+// limits of both sides' shares joined (square-and-add), widened by what self shares differ by beyond
+// their samples, levels adjusted for the number of rows. Resolved: the adjusted level is
 // below 5 % and the change at least half a percentage point.
 //
 // It speaks of these two runs. How runs of one program differ among themselves more than their rows
-// show is for several sessions a side, or for `assay bench`.
+// show is for several sessions a side: assay diff A1 A2 A3 --vs B1 B2 B3.
 import {KEY_ALL, KeyTree} from './ktree.js';
 import {Identity} from './identity.js';
 import {erfc, normalQuantile, proportionInterval} from './stats.js';
@@ -45,12 +45,14 @@ const LEVEL = 0.05;
 const FEW_SAMPLES = 10; // of both sides together; below, a row tells nothing of others
 const DRIFT_SAMPLES = 20; // of each side, for the ratio of CPU times
 const ROWS_MIN = 20; // that tell a spread of all rows
-const MEDIAN_Z = 0.6744897501960817; // of |N(0, 1)|
+const CAP = 2; // standard errors
+const CAPPED_MEAN = 0.9205372645; // of min(x², CAP²), x ~ N(0, 1)
+const SURE = 2.8; // standard errors: a share that moved is the row's own doing
 const Z = normalQuantile(0.975);
 
 // ---- one difference ----
 
-/** @typedef {{a: Share, b: Share, delta: number, low: number, high: number, p: number, adjusted: number}} Pair */
+/** @typedef {{a: Share, b: Share, delta: number, low: number, high: number, widened: number, p: number, adjusted: number}} Pair */
 
 /**
  * @param {Share} a
@@ -59,7 +61,7 @@ const Z = normalQuantile(0.975);
  */
 function pairOf(a, b) {
 	const delta = b.value - a.value;
-	return {a, b, delta, p: 1, adjusted: 1,
+	return {a, b, delta, widened: 1, p: 1, adjusted: 1,
 		low: delta - Math.hypot(b.value - b.low, a.high - a.value),
 		high: delta + Math.hypot(b.high - b.value, a.value - a.low)};
 }
@@ -81,22 +83,56 @@ function median(v) {
 	return n ? n % 2 ? s[n >> 1] : (s[n / 2 - 1] + s[n / 2]) / 2 : NaN;
 }
 
-/** What all rows together differ by, in units of their sampling errors; at least 1. @param {Pair[]} pairs */
-function spreadOf(pairs) {
-	const z = pairs.filter(tells).map(p => Math.abs(unitsOf(p)));
-	return z.length >= ROWS_MIN ? Math.max(1, median(z) / MEDIAN_Z) : 1;
+/** @param {Share} s */
+function oddsError(s) {
+	return (s.high - s.low) / 2 / Z / (s.value * (1 - s.value));
+}
+
+/**
+ * What the log odds of self shares, against the usual change, differ by beyond their errors: a standard
+ * deviation.
+ * @param {Pair[]} pairs
+ */
+function betweenOf(pairs) {
+	const known = pairs.filter(p => Math.min(p.a.samples, p.b.samples) >= DRIFT_SAMPLES &&
+		Math.max(p.a.value, p.b.value) < 1);
+	const n = known.length, odds = (/** @type {Share} */ s) => Math.log(s.value / (1 - s.value));
+	const changes = known.map(p => odds(p.b) - odds(p.a)), middle = median(changes);
+	const errors = known.map(p => Math.hypot(oddsError(p.a), oddsError(p.b)));
+	const excess = (/** @type {number} */ between) => changes.reduce((sum, c, i) => sum +
+		Math.min((c - middle) ** 2 / (errors[i] ** 2 + between ** 2), CAP ** 2), 0) -
+		CAPPED_MEAN * (n - 1);
+	if (n < ROWS_MIN || excess(0) <= 0)
+		return 0;
+	let lo = 0, hi = 4;
+	for (let i = 0; i < 40; i++) {
+		const mid = (lo + hi) / 2;
+		if (excess(mid) > 0)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return hi;
+}
+
+/** The factor by which `between` widens an interval, on the side towards zero. @param {Pair} p @param {number} between */
+function wideningOf(p, between) {
+	const half = p.delta > 0 ? p.delta - p.low : p.high - p.delta;
+	const mean = (p.a.value + p.b.value) / 2;
+	return half > 0 ? Math.hypot(1, between * mean * (1 - mean) * Z / half) : 1;
 }
 
 /**
  * Widens the intervals and sets the levels, adjusted for the number of pairs (Benjamini-Hochberg).
  * Those with too few samples are no tests: they cannot be found, and do not burden the others.
  * @param {Pair[]} pairs
- * @param {number} widened
+ * @param {number} between
  */
-function judge(pairs, widened) {
+function judge(pairs, between) {
 	for (const p of pairs) {
-		p.low = p.delta - (p.delta - p.low) * widened;
-		p.high = p.delta + (p.high - p.delta) * widened;
+		p.widened = wideningOf(p, between);
+		p.low = p.delta - (p.delta - p.low) * p.widened;
+		p.high = p.delta + (p.high - p.delta) * p.widened;
 		p.p = erfc(Math.abs(unitsOf(p)) * Math.SQRT1_2);
 	}
 	const tests = pairs.filter(tells).sort((x, y) => x.p - y.p);
@@ -137,9 +173,9 @@ export class Diff {
 		this.sides = new Map();
 		for (const profile of [a, b])
 			this.sides.set(profile, {identity: new Identity(profile.model), own: new Map()});
-		/** Factors on the sampling intervals, and the median ratio of CPU times; NaN: too few rows. */
-		this.widened = {self: 1, total: 1};
-		this.drift = {self: NaN, total: NaN};
+		/** What runs differ by beyond samples, and the median ratio of CPU times; NaN: too few rows. */
+		this.between = 0;
+		this.drift = NaN;
 		this.rows = this.makeRows();
 	}
 
@@ -206,6 +242,9 @@ export class Diff {
 			}
 		}
 		const list = Array.from(rows.values());
+		const selfs = list.map(r => pairOf(r.a.self, r.b.self));
+		this.between = betweenOf(selfs);
+		this.drift = this.driftOf(selfs);
 		this.judgeRows(list, 'self');
 		this.judgeRows(list, 'total');
 		return list.sort((x, y) => Number(y.self.resolved) - Number(x.self.resolved) ||
@@ -217,14 +256,12 @@ export class Diff {
 	judgeRows(rows, which) {
 		const seen = rows.filter(r => r.a[which].samples || r.b[which].samples);
 		const pairs = seen.map(r => pairOf(r.a[which], r.b[which]));
-		const widened = this.widened[which] = spreadOf(pairs);
-		judge(pairs, widened);
-		this.drift[which] = this.driftOf(pairs);
+		judge(pairs, this.between);
 		seen.forEach((r, i) => {
 			const p = pairs[i], verdict = verdictOf(p), resolved = verdict === 'up' ||
 				verdict === 'down';
 			r[which] = {delta: p.delta, low: p.low, high: p.high, verdict, resolved,
-				shareOnly: resolved && this.onlyShare(p, which)};
+				shareOnly: resolved && this.onlyShare(p)};
 		});
 	}
 
@@ -238,13 +275,13 @@ export class Diff {
 		return inTime && ratios.length >= 5 ? Math.exp(median(ratios)) : NaN;
 	}
 
-	/** Whether the row's own CPU time, against the rest of the program, is where it was. @param {Pair} p @param {'self' | 'total'} which */
-	onlyShare(p, which) {
+	/** Whether the row's own CPU time, against the rest of the program, is where it was. @param {Pair} p */
+	onlyShare(p) {
 		const scale = this.b.weight / this.a.weight;
-		const ratio = Math.log(p.b.value / p.a.value * scale / this.drift[which]);
+		const ratio = Math.log(p.b.value / p.a.value * scale / this.drift);
 		const error = Math.hypot(relativeError(p.a), relativeError(p.b));
 		return Number.isFinite(ratio) && Number.isFinite(error) &&
-			Math.abs(ratio) < Z * error * this.widened[which];
+			Math.abs(ratio) < SURE * error * p.widened;
 	}
 }
 
@@ -323,8 +360,7 @@ function unionTree(union, shares) {
 }
 
 /**
- * As rows are judged, over the nodes that are heavy enough to have intervals; widened as total
- * rows.
+ * As rows are judged, over the nodes that are heavy enough to have intervals.
  * @param {Diff} diff
  * @param {number} n
  * @param {{profile: Profile, tree: Tree, to: Int32Array}[]} sides
@@ -355,7 +391,7 @@ function nodeVerdicts(diff, n, sides) {
 			pairs.push(pairOf(a, b));
 		}
 	}
-	judge(pairs, diff.widened.total);
+	judge(pairs, diff.between);
 	pairs.forEach((p, i) => {
 		const v = verdictOf(p);
 		verdict[nodes[i]] = v === 'up' ? 1 : v === 'down' ? -1 : 0;

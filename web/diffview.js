@@ -276,19 +276,20 @@ export class DiffView {
 			n.up + n.down ? `${n.up} up, ${n.down} down; ` : 'no difference is resolved; ',
 			`${count(n.equal)} equal within 0.5 points, ${count(n.undecided)} undecided`,
 		);
-		const widened = diff.widened[which],
-			drift = diff.drift[which];
+		const between = diff.between,
+			drift = diff.drift;
 		fill(
 			this.trust,
 			`Before: ${this.page.base?.meta.file ?? ''}. 95 % intervals, levels adjusted for `,
 			`${count(diff.rows.length)} rows`,
-			widened > 1.05
-				? `; widened ×${widened.toPrecision(2)}: all rows differ by more than their samples explain`
+			between > 0.005
+				? `; widened by ${(100 * between).toPrecision(2)} % of a row: so much do rows differ beyond their samples`
 				: '',
 			'. ',
 			Math.abs(drift - 1) > 0.02
-				? `The typical row took ×${drift.toFixed(2)} the CPU time: with one run a side that may be the machine.`
+				? `The typical row took ×${drift.toFixed(2)} the CPU time: with one run a side that may be the machine. `
 				: '',
+			'One run per side: how runs of one program differ is not in these intervals; of three per side, assay diff has it in.',
 		);
 	}
 

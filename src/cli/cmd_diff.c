@@ -10,7 +10,7 @@
 struct diff_args {
 	struct as_filter_args filter;
 	int by, format, measure;
-	bool vs, self, full_names;
+	bool vs, self, full_names, tree;
 	int64_t top, times;
 	double min_effect;
 	const char *fail_if;
@@ -31,6 +31,11 @@ static const struct as_option diff_options[] = {
 	 .def = "function",
 	 .group = "The question",
 	 .help = "function, line, file, module, crate, thread or process"},
+	{.name = "tree",
+	 .type = AS_OPT_FLAG,
+	 .at = offsetof(struct diff_args, tree),
+	 .group = "The question",
+	 .help = "the calls of both sides as one tree: what a call takes with all it calls"},
 	{.name = "measure",
 	 .type = AS_OPT_CHOICE,
 	 .at = offsetof(struct diff_args, measure),
@@ -155,6 +160,7 @@ static int check_limit(const struct diff_args *a, const struct as_diff_request *
 	if (r < 0)
 		return r;
 	measured.total = limit.total;
+	measured.tree = false;
 	measured.query.by = AS_BY_FUNCTION;
 	r = as_diff_make(&measured, &d, err);
 	if (r == AS_OK)
@@ -219,6 +225,7 @@ static int diff_run(struct as_cmd_ctx *ctx, struct as_error *err)
 	const struct diff_args *a = ctx->args;
 	struct as_diff_request q = {.query.by = (enum as_by)a->by,
 				    .total = a->measure == 1,
+				    .tree = a->tree,
 				    .min_effect = a->min_effect / 100};
 	struct sessions s = {0};
 	bool beyond = false;

@@ -7,15 +7,23 @@
 #include "base/mem.h"
 #include "base/sys.h"
 #include "cli/cmds_priv.h"
+#include "model/diff.h"
 #include "view/flame.h"
 
 struct flame_args {
 	struct as_filter_args filter;
 	const char *output, *title;
-	bool inverted, by_thread, full_names;
+	bool inverted, by_thread, full_names, diff;
 };
 
 static const struct as_option flame_options[] = {
+	{.name = "diff",
+	 .type = AS_OPT_FLAG,
+	 .at = offsetof(struct flame_args, diff),
+	 .group = "Output",
+	 .help = "two sessions in one picture: red takes more in the second, blue less, grey "
+		 "is not "
+		 "resolved"},
 	{.name = "output",
 	 .letter = 'o',
 	 .type = AS_OPT_TEXT,
@@ -63,6 +71,46 @@ static void tell(const char *path, size_t bytes)
 	as_buf_clear(&b);
 }
 
+static int flame_diff(const struct as_cmd_ctx *ctx, struct as_error *err)
+{
+	const struct flame_args *a = ctx->args;
+	struct as_flame_request q = {.title = a->title, .full_names = a->full_names};
+	struct as_model *m[2] = {NULL, NULL};
+	struct as_diff_request request = {.na = 1, .nb = 1, .tree = true};
+	struct as_diff *d = NULL;
+	struct as_buf out = {0};
+	AS_CLEANUP(as_free_autop) char *named = NULL;
+	int r = AS_OK;
+
+	if (ctx->noperands != 2 || a->inverted || a->by_thread)
+		return as_fail(
+			err, AS_E_USAGE, 0,
+			"--diff takes two sessions, and is of calls from the first function "
+			"down\n  assay flame --diff before.assay after.assay");
+	for (int i = 0; i < 2 && r == AS_OK; i++)
+		r = as_model_load(ctx->operands[i], &m[i], err);
+	named = a->output ? as_xstrdup(a->output)
+			  : as_filter_output(ctx->operands[1], ".diff.svg");
+	request.a = (const struct as_model *const *)&m[0];
+	request.b = (const struct as_model *const *)&m[1];
+	q.model = m[1];
+	as_filter_apply(&a->filter, &q.query);
+	request.query = q.query;
+	if (r == AS_OK)
+		r = as_diff_make(&request, &d, err);
+	if (r == AS_OK)
+		r = as_flame_diff_svg(&q, d, &out, err);
+	if (r == AS_OK)
+		r = as_filter_write(named, &out, err);
+	if (r == AS_OK && strcmp(named, "-") != 0)
+		tell(named, out.len);
+	as_buf_clear(&out);
+	as_diff_free(d);
+	as_model_free(m[0]);
+	as_model_free(m[1]);
+	return r;
+}
+
 static int flame_run(struct as_cmd_ctx *ctx, struct as_error *err)
 {
 	const struct flame_args *a = ctx->args;
@@ -73,8 +121,14 @@ static int flame_run(struct as_cmd_ctx *ctx, struct as_error *err)
 	struct as_model *m = NULL;
 	struct as_buf out = {0};
 	AS_CLEANUP(as_free_autop) char *path = NULL, *named = NULL;
-	int r = as_find_session(ctx->noperands ? ctx->operands[0] : NULL, &path, err);
+	int r;
 
+	if (a->diff)
+		return flame_diff(ctx, err);
+	if (ctx->noperands > 1)
+		return as_fail(err, AS_E_USAGE, 0,
+			       "flame draws one session, or two with --diff");
+	r = as_find_session(ctx->noperands ? ctx->operands[0] : NULL, &path, err);
 	if (r == 0)
 		r = as_model_load(path, &m, err);
 	if (r < 0)
@@ -96,14 +150,13 @@ const struct as_cmd as_cmd_flame = {
 	.name = "flame",
 	.group = "Look",
 	.summary = "draw a session as a flame graph: one SVG file for the browser",
-	.usage = "[options] [FILE]",
+	.usage = "[options] [FILE]\n[options] --diff BEFORE AFTER",
 	.options = flame_options,
 	.examples = {{"assay flame", "the newest session, into its name with .svg"},
 		     {"assay flame --inverted -o hot.svg", "what is hot, and who called it"},
-		     {"assay flame --by-thread --time 2s..5s app.assay",
-		      "three seconds, thread by thread"}},
-	.operand = "a session",
-	.max_operands = 1,
+		     {"assay flame --diff before.assay after.assay", "what a change did"}},
+	.operand = "sessions",
+	.max_operands = 2,
 	.args_size = sizeof(struct flame_args),
 	.run = flame_run,
 };

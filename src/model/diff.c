@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What matched rows say: see diff.h for the procedure and its sources. */
+/* A comparison from start to end: see diff.h. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,21 +7,14 @@
 #include "model/diff_priv.h"
 #include "stats/interval.h"
 
-#define FEW_SAMPLES   10  /* of both sides together; below, a row tells nothing of others */
-#define DRIFT_SAMPLES 20  /* of each side, for the ratio of CPU times */
-#define PRIOR_DF      4.0 /* what the spread of all rows weighs against a row's own */
-#define MEDIAN_Z      0.6744897501960817 /* of |N(0, 1)| */
+#define INLINED_MIN 0.02 /* of a program's own weight: it has debug information with inlining */
 
-struct side {
-	const struct as_diff_session *v;
-	size_t n;
-};
-struct working {
-	struct side side[2];
-	const struct as_diff_match *match;
+struct making {
 	struct as_diff *d;
-	double z;      /* the normal quantile that goes with 95 % */
-	double spread; /* several sessions: of all rows, variance between over variance within */
+	struct as_diff_match match;
+	struct as_diff_session *sessions;
+	struct as_diff_names names;
+	size_t n;
 };
 
 const char *as_change_name(enum as_change c)
@@ -31,377 +24,125 @@ const char *as_change_name(enum as_change c)
 	return (unsigned)c < AS_CHANGE_COUNT_ ? names[c] : "undecided";
 }
 
-static double median(double *v, size_t n)
+/* Inlined functions are compared only where both sides know theirs. */
+static void settle_inlining(struct making *k)
 {
-	/* few thousands at most: insertion would do, selection is not worth its lines */
-	for (size_t gap = n / 2; gap; gap /= 2) {
-		for (size_t i = gap; i < n; i++) {
-			double x = v[i];
-			size_t k = i;
+	struct as_diff *d = k->d;
+	double share[2] = {0};
 
-			for (; k >= gap && v[k - gap] > x; k -= gap)
-				v[k] = v[k - gap];
-			v[k] = x;
+	for (size_t i = 0; i < k->n; i++) {
+		int side = i >= d->request.na;
+
+		share[side] = AS_MAX(share[side], as_diff_inlined_share(k->sessions[i].model));
+	}
+	for (int side = 0; side < 2; side++) {
+		if (share[side] == 0 && share[!side] >= INLINED_MIN) {
+			d->lacks_inlines = side + 1;
+			d->request.query.no_inline = true;
 		}
 	}
-	return n ? n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2 : NAN;
 }
 
-/* A row that a session does not have: nothing of so many samples. */
-static struct as_share share_of(const struct as_diff_session *s, size_t name, double z)
+/* 1: legacy names, 2: v0 names of the program's own Rust functions; 3: both; 0: neither. */
+static int mangling_of(const struct as_model *m)
 {
-	struct as_share none = {.deff = 1};
+	int r = 0;
 
-	if (name < s->shares.n && s->shares.v[name].samples)
-		return s->shares.v[name];
-	none.high = s->samples ? as_proportion_interval(0, (double)s->samples, z).hi : 1;
-	return none;
-}
+	as_vec_foreach (f, &m->functions) {
+		size_t n = strlen(f->linkage);
 
-static double seconds(const struct as_diff_session *s)
-{
-	return s->model->recording.weight_unit == 0 ? s->weight / 1e9 : NAN;
-}
-
-static void fill_side(const struct working *w, const struct side *side, size_t name,
-		      struct as_diff_side *ret)
-{
-	double below = 0, above = 0, n = (double)side->n;
-
-	for (size_t i = 0; i < side->n; i++) {
-		struct as_share s = share_of(&side->v[i], name, w->z);
-
-		ret->share.value += s.value / n;
-		ret->share.samples += s.samples;
-		ret->share.deff = AS_MAX(ret->share.deff, s.deff);
-		below += (s.value - s.low) * (s.value - s.low);
-		above += (s.high - s.value) * (s.high - s.value);
-		ret->cpu_s += s.value * seconds(&side->v[i]) / n;
-		ret->sessions += s.samples != 0;
+		if (strcmp(f->crate, "std") == 0 || strcmp(f->crate, "core") == 0 ||
+		    strcmp(f->crate, "alloc") == 0)
+			continue;
+		if (strncmp(f->linkage, "_R", 2) == 0)
+			r |= 2;
+		else if (strncmp(f->linkage, "_ZN", 3) == 0 && n > 20 &&
+			 strncmp(f->linkage + n - 20, "17h", 3) == 0)
+			r |= 1;
 	}
-	ret->share.low = AS_MAX(0, ret->share.value - sqrt(below) / n);
-	ret->share.high = AS_MIN(1, ret->share.value + sqrt(above) / n);
+	return r;
 }
 
-/* Square-and-add: limits of a difference from the limits of its parts. */
-static void join_limits(struct as_diff_row *r)
+static bool manglings_differ(const struct making *k)
 {
-	const struct as_share *a = &r->a.share, *b = &r->b.share;
+	int side[2] = {0};
 
-	r->delta = b->value - a->value;
-	r->low = r->delta - hypot(b->value - b->low, a->high - a->value);
-	r->high = r->delta + hypot(b->high - b->value, a->value - a->low);
-	r->cpu_delta_s = r->b.cpu_s - r->a.cpu_s;
+	for (size_t i = 0; i < k->n; i++)
+		side[i >= k->d->request.na] |= mangling_of(k->sessions[i].model);
+	return (side[0] | side[1]) == 3 && side[0] != side[1];
 }
 
-/* The row's difference in units of its error on the side towards zero. */
-static double units(const struct working *w, const struct as_diff_row *r)
+static int match(struct making *k, struct as_error *err)
 {
-	double half = r->delta > 0 ? r->delta - r->low : r->high - r->delta;
+	const struct as_diff_request *q = &k->d->request;
 
-	return half > 0 ? w->z * r->delta / half : 0;
-}
+	for (size_t i = 0; i < k->n; i++) {
+		int r = as_diff_match_add(&k->match, &q->query, q->total, &k->sessions[i], err);
 
-static bool tells(const struct as_diff_row *r)
-{
-	return r->a.share.samples + r->b.share.samples >= FEW_SAMPLES;
-}
-
-/* Between sessions of one side over what their samples explain, and its degrees of freedom. */
-static double spread_of(const struct working *w, size_t name, double *ret_df)
-{
-	double squares = 0, within = 0, df = 0, sessions = 0;
-
-	for (int k = 0; k < 2; k++) {
-		const struct side *s = &w->side[k];
-		double mean = 0;
-
-		for (size_t i = 0; i < s->n; i++)
-			mean += share_of(&s->v[i], name, w->z).value / (double)s->n;
-		for (size_t i = 0; i < s->n; i++) {
-			struct as_share x = share_of(&s->v[i], name, w->z);
-			double se = (x.high - x.low) / 2 / w->z;
-
-			squares += (x.value - mean) * (x.value - mean);
-			within += se * se;
-			sessions++;
-		}
-		df += (double)s->n - 1;
+		if (r < 0)
+			return r;
 	}
-	*ret_df = df;
-	return df > 0 && within > 0 ? squares / df / (within / sessions) : 0;
+	return AS_OK;
 }
 
-/* Median of a chi-square over its degrees of freedom (Wilson, Hilferty). */
-static double chi_median(double df)
+static int run(struct making *k, struct as_error *err)
 {
-	double x = 1 - 2 / (9 * df);
+	struct as_diff *d = k->d;
+	int r;
 
-	return x * x * x;
-}
-
-static void widen(struct as_diff_row *r, double factor)
-{
-	r->low = r->delta - (r->delta - r->low) * factor;
-	r->high = r->delta + (r->high - r->delta) * factor;
-}
-
-/* Two-sided level of t with df degrees of freedom; infinite df: normal. */
-static double level(double t, double df)
-{
-	return isinf(df) ? erfc(fabs(t) * M_SQRT1_2)
-			 : as_beta_cdf(df / (df + t * t), df / 2, 0.5);
-}
-
-/* One session a side: the spread that runs have beyond sampling is read off all rows. */
-static void judge_single(struct working *w)
-{
-	struct as_diff *d = w->d;
-	AS_VEC(double) z = {0};
-
-	as_vec_foreach (r, &d->rows) {
-		if (tells(r))
-			as_vec_push(&z, fabs(units(w, r)));
+	settle_inlining(k);
+	k->match.loose = manglings_differ(k);
+	r = match(k, err);
+	if (r == AS_OK && d->request.query.by == AS_BY_FUNCTION &&
+	    !d->request.query.no_inline && as_diff_find_inlinings(d, &k->match, k->sessions))
+		r = match(k, err);
+	if (r == AS_OK && d->request.tree)
+		r = as_diff_make_tree(d, &k->match, k->sessions, &k->names, err);
+	if (r < 0)
+		return r;
+	if (!d->request.tree) {
+		as_vec_reserve(&k->names, k->match.names.n);
+		as_vec_foreach (n, &k->match.names)
+			as_vec_push(&k->names, n->row);
 	}
-	if (z.n >= AS_DIFF_MIN_ROWS)
-		d->widened = AS_MAX(1, median(z.v, z.n) / MEDIAN_Z);
-	as_vec_clear(&z);
-	as_vec_foreach (r, &d->rows) {
-		widen(r, d->widened);
-		r->p = level(units(w, r), INFINITY);
-	}
-}
-
-static void judge_several(struct working *w)
-{
-	struct as_diff *d = w->d;
-	AS_VEC(double) spreads = {0};
-	double df = 0, all = 1;
-
-	as_vec_foreach (r, &d->rows) {
-		if (tells(r))
-			as_vec_push(&spreads, spread_of(w, r->name_index, &df));
-	}
-	if (spreads.n >= AS_DIFF_MIN_ROWS)
-		all = median(spreads.v, spreads.n) / chi_median(df);
-	as_vec_clear(&spreads);
-	d->widened = AS_MAX(1, sqrt(all));
-	as_vec_foreach (r, &d->rows) {
-		double own = spread_of(w, r->name_index, &df);
-		double drawn = AS_MAX(1, (PRIOR_DF * all + df * own) / (PRIOR_DF + df));
-		double t = as_student_quantile(0.5 + AS_CONFIDENCE / 2, PRIOR_DF + df);
-
-		widen(r, sqrt(drawn));
-		r->p = level(units(w, r), PRIOR_DF + df);
-		widen(r, t / w->z);
-		r->one_run = (w->side[0].n > 1 && r->a.sessions == 1 && r->b.sessions <= 1) ||
-			     (w->side[1].n > 1 && r->b.sessions == 1 && r->a.sessions <= 1);
-	}
-}
-
-/* ---- adjusting, verdicts ---- */
-
-struct ranked {
-	double p;
-	size_t row;
-};
-
-static int by_level(const void *pa, const void *pb)
-{
-	const struct ranked *a = pa, *b = pb;
-
-	return a->p != b->p ? (a->p > b->p) - (a->p < b->p)
-			    : (a->row > b->row) - (a->row < b->row);
-}
-
-/* Rows with too few samples are no tests: they cannot be found, and do not burden the others. */
-static void adjust(struct as_diff *d)
-{
-	AS_VEC(struct ranked) tests = {0};
-	double least = 1;
-
-	for (size_t i = 0; i < d->rows.n; i++) {
-		d->rows.v[i].adjusted = 1;
-		if (tells(&d->rows.v[i]))
-			as_vec_push(&tests, (struct ranked){d->rows.v[i].p, i});
-	}
-	if (tests.n)
-		qsort(tests.v, tests.n, sizeof *tests.v, by_level);
-	for (size_t i = tests.n; i-- > 0;) {
-		least = AS_MIN(least, tests.v[i].p * (double)tests.n / (double)(i + 1));
-		d->rows.v[tests.v[i].row].adjusted = least;
-	}
-	as_vec_clear(&tests);
-}
-
-/* Median ratio of the CPU times of rows that both sides know well: the machine's doing. */
-static double drift_of(const struct as_diff *d)
-{
-	AS_VEC(double) ratios = {0};
-	double m = NAN;
-
-	as_vec_foreach (r, &d->rows) {
-		if (AS_MIN(r->a.share.samples, r->b.share.samples) >= DRIFT_SAMPLES &&
-		    r->a.cpu_s > 0)
-			as_vec_push(&ratios, log(r->b.cpu_s / r->a.cpu_s));
-	}
-	if (ratios.n >= 5)
-		m = exp(median(ratios.v, ratios.n));
-	as_vec_clear(&ratios);
-	return m;
-}
-
-static double relative_error(const struct as_share *s, double z)
-{
-	return s->value > 0 && s->low > 0 ? log(s->high / s->low) / 2 / z : INFINITY;
-}
-
-/* Whether the row's own CPU time, against the rest of the program, is where it was. */
-static bool only_share(const struct working *w, const struct as_diff_row *r)
-{
-	double ratio = log(r->b.cpu_s / r->a.cpu_s / w->d->drift);
-	double error =
-		hypot(relative_error(&r->a.share, w->z), relative_error(&r->b.share, w->z));
-
-	return isfinite(ratio) && isfinite(error) && fabs(ratio) < w->z * error * w->d->widened;
-}
-
-static void decide(const struct working *w, struct as_diff_row *r)
-{
-	const struct as_diff_request *q = &w->d->request;
-
-	if (r->adjusted <= q->level && fabs(r->delta) >= q->min_effect) {
-		r->change = r->delta > 0 ? AS_CHANGE_UP : AS_CHANGE_DOWN;
-		r->share_only = only_share(w, r);
-	} else if (r->low > -q->min_effect && r->high < q->min_effect) {
-		r->change = AS_CHANGE_EQUAL;
-	}
-	w->d->counts[r->change]++;
-}
-
-static double cpu_error(const struct side *s, const struct as_share *share, double z)
-{
-	double sum = 0, squares = 0, n = (double)s->n, sampling;
-
-	for (size_t i = 0; i < s->n; i++)
-		sum += seconds(&s->v[i]) / n;
-	sampling = (share->high - share->low) / 2 / z * sum;
-	for (size_t i = 0; i < s->n; i++) {
-		double x = (seconds(&s->v[i]) - sum) * share->value;
-
-		squares += x * x;
-	}
-	return n > 1 ? hypot(sampling, sqrt(squares / (n - 1) / n)) : sampling;
-}
-
-static void fill_cpu(const struct working *w, struct as_diff_row *r)
-{
-	double error = hypot(cpu_error(&w->side[0], &r->a.share, w->z),
-			     cpu_error(&w->side[1], &r->b.share, w->z)) *
-		       w->d->widened;
-	double df = (double)(w->side[0].n + w->side[1].n) - 2;
-	double q = df > 0 ? as_student_quantile(0.5 + AS_CONFIDENCE / 2, PRIOR_DF + df) : w->z;
-
-	r->cpu_low = r->cpu_delta_s - q * error;
-	r->cpu_high = r->cpu_delta_s + q * error;
-}
-
-static int by_weight(const void *pa, const void *pb)
-{
-	const struct as_diff_row *a = pa, *b = pb;
-	bool ra = a->change >= AS_CHANGE_UP, rb = b->change >= AS_CHANGE_UP;
-	double x = fabs(a->delta), y = fabs(b->delta);
-
-	if (ra != rb)
-		return ra ? -1 : 1;
-	return x != y ? (x < y) - (x > y) : strcmp(a->name, b->name);
-}
-
-static void make_rows(struct working *w)
-{
-	struct as_diff *d = w->d;
-
-	as_vec_reserve(&d->rows, w->match->names.n);
-	for (size_t i = 0; i < w->match->names.n; i++) {
-		const struct as_row *n = &w->match->names.v[i].row;
-		struct as_diff_row r = {.name = n->name,
-					.full_name = n->full_name,
-					.module = n->module,
-					.file = n->file,
-					.crate = n->crate,
-					.line = n->line,
-					.name_index = (uint32_t)i};
-
-		fill_side(w, &w->side[0], i, &r.a);
-		fill_side(w, &w->side[1], i, &r.b);
-		join_limits(&r);
-		/* callers that never were a leaf */
-		if (r.a.share.samples || r.b.share.samples)
-			as_vec_push(&d->rows, r);
-	}
-}
-
-static void judge(struct working *w)
-{
-	struct as_diff *d = w->d;
-
-	make_rows(w);
-	if (w->side[0].n + w->side[1].n > 2)
-		judge_several(w);
-	else
-		judge_single(w);
-	adjust(d);
-	d->drift = drift_of(d);
-	as_vec_foreach (r, &d->rows) {
-		fill_cpu(w, r);
-		decide(w, r);
-	}
-	if (d->rows.n)
-		qsort(d->rows.v, d->rows.n, sizeof *d->rows.v, by_weight);
-}
-
-static double cpu_of(const struct side *s)
-{
-	double sum = 0;
-
-	for (size_t i = 0; i < s->n; i++)
-		sum += seconds(&s->v[i]) / (double)s->n;
-	return sum;
+	as_diff_judge(d, k->sessions, &k->names, k->match.names.n);
+	for (uint32_t i = 0; i < d->rows.n && d->request.tree; i++)
+		d->nodes.v[d->rows.v[i].name_index].row = i;
+	d->cpu_a_s = as_diff_cpu_s(k->sessions, d->request.na);
+	d->cpu_b_s = as_diff_cpu_s(k->sessions + d->request.na, d->request.nb);
+	return AS_OK;
 }
 
 int as_diff_make(const struct as_diff_request *q, struct as_diff **ret, struct as_error *err)
 {
 	struct as_diff *d = as_xcalloc(1, sizeof *d);
-	size_t n = q->na + q->nb;
-	struct as_diff_session *sessions = as_xcalloc(n + 1, sizeof *sessions);
-	struct as_diff_match match = {.arena = &d->arena};
-	struct working w = {.side = {{sessions, q->na}, {sessions + q->na, q->nb}},
-			    .match = &match,
-			    .d = d,
-			    .z = as_normal_quantile(0.5 + AS_CONFIDENCE / 2)};
-	int r = AS_OK;
+	struct making k = {.d = d, .match.arena = &d->arena, .n = q->na + q->nb};
+	int r;
 
+	if (q->tree && (q->query.by == AS_BY_THREAD || q->query.by == AS_BY_PROCESS)) {
+		free(d);
+		return as_fail(err, AS_E_USAGE, 0, "calls are of functions, not of threads");
+	}
 	d->request = *q;
+	d->request.total |= q->tree;
 	d->widened = 1;
 	if (!(d->request.min_effect > 0))
 		d->request.min_effect = AS_DIFF_MIN_EFFECT;
 	if (!(d->request.level > 0))
 		d->request.level = 1 - AS_CONFIDENCE;
-	for (size_t i = 0; i < n && r == AS_OK; i++)
-		r = as_diff_match_add(&match, i < q->na ? q->a[i] : q->b[i - q->na], q,
-				      &sessions[i], err);
-	if (r == AS_OK) {
-		judge(&w);
-		d->cpu_a_s = cpu_of(&w.side[0]);
-		d->cpu_b_s = cpu_of(&w.side[1]);
-		*ret = d;
-	} else {
+	k.sessions = as_xcalloc(k.n + 1, sizeof *k.sessions);
+	for (size_t i = 0; i < k.n; i++)
+		k.sessions[i].model = i < q->na ? q->a[i] : q->b[i - q->na];
+	r = run(&k, err);
+	for (size_t i = 0; i < k.n; i++)
+		as_diff_session_clear(&k.sessions[i]);
+	free(k.sessions);
+	as_vec_clear(&k.names);
+	as_diff_match_clear(&k.match);
+	if (r < 0)
 		as_diff_free(d);
-	}
-	for (size_t i = 0; i < n; i++)
-		as_vec_clear(&sessions[i].shares);
-	free(sessions);
-	as_diff_match_clear(&match);
+	else
+		*ret = d;
 	return r;
 }
 
@@ -410,6 +151,8 @@ void as_diff_free(struct as_diff *d)
 	if (!d)
 		return;
 	as_vec_clear(&d->rows);
+	as_vec_clear(&d->nodes);
+	as_vec_clear(&d->inlinings);
 	as_arena_clear(&d->arena);
 	free(d);
 }

@@ -11,13 +11,14 @@
  * Rows are matched by what survives a rebuild (identity.h); by line, a line keeps its place in its
  * function, so that code moved as a whole matches. Rows of one side that become the same are one.
  *
- * How a difference is judged. Each side's share has the interval of its samples (stats/blocks.h);
- * with one session a side, their limits are joined (the square-and-add rule), and what one run
- * differs from another beyond sampling, which a single run cannot show, is taken from the rows
- * themselves: most functions have not changed, so the spread of all rows' differences in units of
- * their sampling error is 1 unless runs differ; where it is larger, all intervals are widened by it
- * (an empirical null). With several sessions a side, the spread between them is measured per row,
- * drawn towards that of all rows (few runs say little alone), and is used where it is the larger.
+ * How a difference is judged. Each side's share has the interval of its samples (stats/blocks.h), and
+ * their limits are joined (the square-and-add rule). Runs of one program differ by more than that.
+ * With several sessions a side, the spread between them is measured per row and drawn towards that of
+ * all rows (stats/spread.h), and is used where it is the larger. One session a side shows nothing of
+ * it; what there is, is taken from the rows themselves: most functions have not changed, so that the
+ * log odds of their self shares, against the usual change, differ by their sampling errors unless runs
+ * differ; what is more widens all intervals (`between`, a random effect). That meets what runs differ
+ * by in general, not the few rows that differ more than others: the verdict is of these two runs.
  * Levels are then adjusted for the number of rows (Benjamini-Hochberg).
  *
  *	up, down	the adjusted level is below 5 % and the difference at least min_effect
@@ -25,8 +26,8 @@
  *	undecided	all else
  *
  * Sources: R. G. Newcombe, Stat. Med. 17 (1998) 873 (square-and-add); B. Efron, JASA 99 (2004) 96
- * (empirical null); G. K. Smyth, SAGMB 3 (2004) 3 (moderated variance); Y. Benjamini, Y. Hochberg,
- * JRSS B 57 (1995) 289.
+ * (the null from the rows); R. C. Paule, J. Mandel, J. Res. NBS 87 (1982) 377 (random effect);
+ * G. K. Smyth, SAGMB 3 (2004) 3 (moderated variance); Y. Benjamini, Y. Hochberg, JRSS B 57 (1995) 289.
  *
  * Thread rule: none shared; the models must outlive the diff.
  */
@@ -59,6 +60,7 @@ struct as_diff_row {
 	struct as_diff_side a, b;
 	double delta, low, high;               /* b - a of the shares, with 95 % bounds */
 	double cpu_delta_s, cpu_low, cpu_high; /* NaN: not comparable */
+	double widened;                        /* factor on the interval of its samples, >= 1 */
 	double p, adjusted;                    /* level of "no difference"; after adjusting */
 	enum as_change change;
 	/* The share moved because the rest did: the row's own CPU time, with the machine's
@@ -75,6 +77,24 @@ struct as_diff_request {
 	bool total;            /* compare totals instead of self figures */
 	double min_effect;     /* 0: AS_DIFF_MIN_EFFECT */
 	double level;          /* of the adjusted test; 0: 0.05 */
+	/* Rows are the nodes of both sides' call trees as one; totals. Not by thread or process. */
+	bool tree;
+};
+
+struct as_diff_node {
+	uint32_t row; /* of this node; AS_NONE: the root, or nothing of it was sampled */
+	uint32_t parent, first_child, next_sibling; /* siblings by mean share, heaviest first */
+	uint32_t depth;                             /* 0: the root, nodes.v[0] */
+	double share;                               /* mean of the sides */
+};
+
+/* A function that is a frame of its own on one side and only inlined on the other. It has no row:
+ * its time counts for the functions it is inlined into, on both sides. */
+struct as_diff_inlining {
+	const char *name, *full_name;
+	const char *into; /* most of it, where it is inlined */
+	bool now;         /* inlined in b; else in a */
+	double a, b; /* shares, self or total as asked; b as the debug information has it */
 };
 
 struct as_diff {
@@ -82,8 +102,15 @@ struct as_diff {
 	AS_VEC(struct as_diff_row) rows;
 	size_t counts[AS_CHANGE_COUNT_];
 	double cpu_a_s, cpu_b_s; /* per run; NaN: not known */
-	double widened;          /* factor on sampling intervals, >= 1 */
-	double drift; /* median ratio of the rows' CPU times, b / a; NaN: too few rows */
+	/* One session a side: standard deviation of what changes of log odds have beyond samples */
+	double between;
+	double widened; /* of a typical row: factor on its samples' interval, >= 1 */
+	double drift;   /* median ratio of the rows' CPU times, b / a; NaN: too few rows */
+	AS_VEC(struct as_diff_node) nodes;         /* with request.tree */
+	AS_VEC(struct as_diff_inlining) inlinings; /* by function; heaviest first */
+	/* One side has no inlined functions for want of debug information, so that both are compared
+	 * without: 1: a has none, 2: b; 0: all well. */
+	int lacks_inlines;
 	struct as_diff_request request;
 	struct as_arena arena;
 };

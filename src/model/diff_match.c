@@ -107,6 +107,16 @@ static uint32_t name_of(struct as_diff_match *d, const struct as_buf *key,
 	}
 }
 
+uint32_t as_diff_match_name(struct as_diff_match *d, const struct as_profile *p, uint32_t key)
+{
+	AS_CLEANUP(as_buf_clear) struct as_buf text = {0};
+	struct as_row row;
+
+	as_profile_name(p, key, &row);
+	stable_key(p->model, p->query.by, &row, &text);
+	return name_of(d, &text, &row);
+}
+
 /* Per row of p its name; true when two rows have one. */
 static bool name_rows(struct as_diff_match *d, const struct as_profile *p, uint32_t *ret)
 {
@@ -151,41 +161,77 @@ static uint32_t *aliases(const struct as_profile *p, const uint32_t *names, size
 static void take_shares(const struct as_profile *p, const uint32_t *names, bool total,
 			size_t nnames, struct as_diff_session *ret)
 {
-	as_vec_reserve(&ret->shares, nnames);
-	while (ret->shares.n < nnames)
+	ret->shares.n = ret->selfs.n = 0;
+	while (ret->shares.n < nnames) {
 		as_vec_push(&ret->shares, (struct as_share){0});
-	for (size_t i = 0; i < p->rows.n; i++)
+		as_vec_push(&ret->selfs, (struct as_share){0});
+	}
+	for (size_t i = 0; i < p->rows.n; i++) {
 		ret->shares.v[names[i]] = total ? p->rows.v[i].total : p->rows.v[i].self;
+		ret->selfs.v[names[i]] = p->rows.v[i].self;
+	}
 }
 
-int as_diff_match_add(struct as_diff_match *d, const struct as_model *m,
-		      const struct as_diff_request *q, struct as_diff_session *ret,
-		      struct as_error *err)
+/* name_of_key: what each key of p is called. */
+static void keep_names(const struct as_profile *p, const uint32_t *names,
+		       struct as_diff_session *s)
 {
-	AS_CLEANUP(as_free_autop) uint32_t *names = NULL, *alias = NULL;
-	struct as_query query = q->query;
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < p->rows.n; i++)
+		n = AS_MAX(n, p->rows.v[i].key + 1);
+	s->nkeys = n;
+	s->name_of_key = as_xreallocarray(s->name_of_key, n + 1, sizeof *s->name_of_key);
+	memset(s->name_of_key, 0xff, (n + 1) * sizeof *s->name_of_key);
+	for (size_t i = 0; i < p->rows.n; i++)
+		s->name_of_key[p->rows.v[i].key] = names[i];
+}
+
+int as_diff_match_add(struct as_diff_match *d, const struct as_query *q, bool total,
+		      struct as_diff_session *s, struct as_error *err)
+{
+	AS_CLEANUP(as_free_autop) uint32_t *names = NULL;
+	struct as_query query = *q;
 	struct as_profile *p = NULL;
 	int r;
 
 	query.shape = AS_SHAPE_FLAT;
-	r = as_profile_make(m, &query, &p, err);
+	query.hidden = s->hidden;
+	r = as_profile_make(s->model, &query, &p, err);
 	if (r < 0)
 		return r;
 	names = as_xreallocarray(NULL, p->rows.n + 1, sizeof *names);
+	free(s->alias);
+	s->alias = NULL;
+	s->naliases = 0;
 	if (name_rows(d, p, names)) {
-		alias = aliases(p, names, d->names.n, &query.naliases);
-		query.alias = alias;
+		keep_names(p, names, s);
+		s->alias = aliases(p, names, d->names.n, &s->naliases);
+		query.alias = s->alias;
+		query.naliases = s->naliases;
 		as_profile_free(p);
 		p = NULL;
-		r = as_profile_make(m, &query, &p, err);
+		r = as_profile_make(s->model, &query, &p, err);
 		if (r < 0)
 			return r;
 		(void)name_rows(d, p, names); /* fewer rows, each name once */
+	} else {
+		keep_names(p, names, s);
 	}
-	*ret = (struct as_diff_session){.model = m, .weight = p->weight, .samples = p->samples};
-	take_shares(p, names, q->total, d->names.n, ret);
+	s->weight = p->weight;
+	s->samples = p->samples;
+	take_shares(p, names, total, d->names.n, s);
 	as_profile_free(p);
 	return AS_OK;
+}
+
+void as_diff_session_clear(struct as_diff_session *s)
+{
+	as_vec_clear(&s->shares);
+	as_vec_clear(&s->selfs);
+	free(s->name_of_key);
+	free(s->alias);
+	free(s->hidden);
 }
 
 void as_diff_match_clear(struct as_diff_match *d)

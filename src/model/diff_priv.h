@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* diff_match.c: which rows of several sessions are the same; diff.c: what their shares say. */
+/*
+ * diff.c		the comparison from start to end
+ * diff_match.c		which rows of several sessions are the same
+ * diff_inline.c	functions that are inlined on one side only
+ * diff_tree.c		the call trees of all sessions as one
+ * diff_judge.c		what shares of rows or of nodes say
+ */
 #ifndef AS_MODEL_DIFF_PRIV_H
 #define AS_MODEL_DIFF_PRIV_H
 
@@ -14,18 +20,52 @@ struct as_diff_session {
 	const struct as_model *model;
 	double weight;                  /* of the scope, in the recording's unit */
 	uint64_t samples;               /* of the scope */
-	AS_VEC(struct as_share) shares; /* by index into names; samples 0: it has no such row */
+	AS_VEC(struct as_share) shares; /* of what is judged; samples 0: it has no such row */
+	AS_VEC(struct as_share) selfs;  /* by index into the match's names; likewise */
+	uint32_t *name_of_key;          /* per key of its profiles, AS_NONE: none. Owned */
+	uint32_t nkeys;
+	uint32_t *alias; /* keys of one name count as one; NULL: each has its own. Owned */
+	uint32_t naliases;
+	uint8_t *hidden; /* per function, as query.hidden; NULL: none. Owned */
 };
 struct as_diff_match {
 	struct as_arena *arena;
 	AS_VEC(struct as_diff_name) names;
 	struct as_map64 by_key;
+	bool loose; /* the sides' names are mangled in two ways: as_loose_function */
+};
+struct as_diff_names { /* what is judged is called; names only */
+	struct as_row *v;
+	size_t n, cap;
 };
 
-/* Profiles m and adds its rows to the match; ret->shares may be shorter than names in the end. */
-int as_diff_match_add(struct as_diff_match *d, const struct as_model *m,
-		      const struct as_diff_request *q, struct as_diff_session *ret,
-		      struct as_error *err);
+/* Profiles s->model by its names (s->hidden applied) and fills s. Its shares may be fewer than
+ * names in the end. Again: with another s->hidden. */
+int as_diff_match_add(struct as_diff_match *d, const struct as_query *q, bool total,
+		      struct as_diff_session *s, struct as_error *err);
+/* Of a key that is no row: what stands only in trees. */
+uint32_t as_diff_match_name(struct as_diff_match *d, const struct as_profile *p, uint32_t key);
+void as_diff_session_clear(struct as_diff_session *s);
 void as_diff_match_clear(struct as_diff_match *d);
+
+/*
+ * Functions that are frames of their own on one side and only inlined on the other: sets `hidden` of
+ * all sessions, so that their time counts for the functions they are inlined into on both sides, and
+ * adds them to d->inlinings. Sessions as as_diff_match_add left them. Returns whether there are any.
+ */
+bool as_diff_find_inlinings(struct as_diff *d, const struct as_diff_match *m,
+			    struct as_diff_session *sessions);
+/* The weight that stands in inlined functions of the program's own module, as a share of all there. */
+double as_diff_inlined_share(const struct as_model *m);
+
+/* The trees as one: d->nodes, and per node (node i is name i) names and the sessions' shares. */
+int as_diff_make_tree(struct as_diff *d, struct as_diff_match *m,
+		      struct as_diff_session *sessions, struct as_diff_names *ret,
+		      struct as_error *err);
+
+/* Rows from the sessions' shares, judged and sorted. nselfs: names of the match. */
+void as_diff_judge(struct as_diff *d, const struct as_diff_session *sessions,
+		   const struct as_diff_names *names, size_t nselfs);
+double as_diff_cpu_s(const struct as_diff_session *v, size_t n); /* mean; NaN: not times */
 
 #endif

@@ -149,6 +149,8 @@ static int mark_functions(struct as_build *b, struct as_error *err)
 	    mark_regex(b, "ignore", q->ignore, AS_MATCH_IGNORE, err) < 0 ||
 	    mark_regex(b, "hide", q->hide, AS_MATCH_HIDE, err) < 0)
 		return AS_E_USAGE;
+	for (size_t i = 0; q->hidden && i < b->m->functions.n; i++)
+		b->functions[i] |= q->hidden[i] ? AS_MATCH_HIDE : 0;
 	if (!wants_of)
 		return AS_OK;
 	if (!q->of || !q->of[0])

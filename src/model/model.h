@@ -241,6 +241,8 @@ struct as_query {
 	 * profile of the same model, `by` and filters (keys of labels are made in its order). */
 	const uint32_t *alias;
 	uint32_t naliases;
+	const uint8_t
+		*hidden; /* per function of the model, 1: as if `hide` matched; NULL: none */
 };
 
 struct as_share {

@@ -3,116 +3,16 @@
 #include "view/diff.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/sys.h"
+#include "view/diff_priv.h"
+#include "view/next.h"
 #include "view/report.h"
-#include "view/table.h"
-
-enum { UNRESOLVED_SHOWN = 10 };
 
 /* ---- text ---- */
-
-static void add_points(struct as_buf *out, const struct as_diff_row *r)
-{
-	double half = (r->high - r->low) / 2;
-
-	as_buf_addf(out, "%+6.2f ±%.2f", 100 * r->delta, 100 * half);
-}
-
-static void add_seconds(struct as_buf *out, double s)
-{
-	if (isnan(s)) {
-		as_buf_addc(out, '-');
-		return;
-	}
-	as_buf_addc(out, s < 0 ? '-' : '+');
-	as_fmt_duration(out, (uint64_t)(fabs(s) * 1e9));
-}
-
-static const char *presence(const struct as_diff_row *r)
-{
-	return !r->a.sessions ? "new" : !r->b.sessions ? "gone" : "";
-}
-
-static void add_verdict(struct as_buf *out, const struct as_diff_row *r)
-{
-	as_buf_adds(out, as_change_name(r->change));
-	if (*presence(r))
-		as_buf_addf(out, ", %s", presence(r));
-	if (r->share_only)
-		as_buf_adds(out, ", as a share only");
-	if (r->one_run)
-		as_buf_adds(out, ", in one run");
-}
-
-static void add_row(struct as_table *t, const struct as_diff *d, const struct as_diff_row *r,
-		    const struct as_style *style)
-{
-	const struct as_diff_request *q = &d->request;
-	const struct as_model *m = r->b.sessions ? q->b[0] : q->a[0];
-	struct as_row row = {.name = r->name,
-			     .full_name = r->full_name,
-			     .module = r->module,
-			     .file = r->file,
-			     .crate = r->crate,
-			     .line = r->line};
-	AS_CLEANUP(as_buf_clear) struct as_buf b = {0};
-
-	as_table_row(t);
-	as_table_share(t, 0, &r->a.share);
-	as_table_share(t, 1, &r->b.share);
-	add_points(&b, r);
-	as_table_text(t, 2, as_buf_str(&b));
-	as_buf_reset(&b);
-	add_seconds(&b, r->cpu_delta_s);
-	as_table_text(t, 3, as_buf_str(&b));
-	as_buf_reset(&b);
-	add_verdict(&b, r);
-	as_table_text(t, 4, as_buf_str(&b));
-	as_table_text(t, 5, as_report_name(&row, style));
-	as_buf_reset(&b);
-	if (q->query.by == AS_BY_LINE || q->query.by == AS_BY_FILE)
-		as_style_file(&b, m, &row);
-	else if (q->query.by == AS_BY_FUNCTION)
-		as_style_where(&b, m, &row);
-	as_table_text(t, 6, as_buf_str(&b));
-}
-
-static void make_table(const struct as_diff_view *v, const struct as_style *style,
-		       struct as_table *t)
-{
-	const struct as_diff *d = v->diff;
-	uint64_t left = v->top ? v->top : UNRESOLVED_SHOWN;
-	static const struct as_column columns[] = {
-		{"a", "before", AS_CELL_SHARE, 0},
-		{"b", "after", AS_CELL_SHARE, 0},
-		{"delta", "change, points", AS_CELL_TEXT, 0},
-		{"cpu", "CPU", AS_CELL_TEXT, AS_COL_HIDE_SAME},
-		{"verdict", "", AS_CELL_TEXT, 0},
-		{"name", "function", AS_CELL_TEXT, AS_COL_FLEX},
-		{"where", "", AS_CELL_TEXT,
-		 AS_COL_FLEX | AS_COL_HIDE_EMPTY | AS_COL_SPARE | AS_COL_FAINT},
-	};
-
-	for (size_t i = 0; i < AS_ARRAY_LEN(columns); i++) {
-		struct as_column c = columns[i];
-
-		if (i == 5)
-			c.head = as_report_by_word(d->request.query.by, false);
-		as_table_column(t, c);
-	}
-	as_vec_foreach (r, &d->rows) {
-		bool resolved = r->change >= AS_CHANGE_UP;
-
-		/* a row that hardly anybody has is no news while it is not resolved */
-		if (!resolved && (left == 0 || r->a.share.value + r->b.share.value < 0.002))
-			continue;
-		left -= !resolved;
-		add_row(t, d, r, style);
-	}
-}
 
 static void add_side(const struct as_model *const *m, size_t n, const char *label,
 		     const struct as_style *style, struct as_buf *out)
@@ -186,43 +86,94 @@ static void add_trust(const struct as_diff *d, const struct as_style *style, str
 	AS_CLEANUP(as_buf_clear) struct as_buf b = {0};
 
 	as_buf_addf(&b, "95 %% intervals, levels adjusted for %zu rows", d->rows.n);
-	if (d->widened > 1.05)
-		as_buf_addf(
-			&b, "; widened x%.2g: %s", d->widened,
-			several ? "runs of one side differ by more than their samples explain"
-				: "all rows differ by more than their samples explain");
+	if (several && d->widened > 1.05)
+		as_buf_addf(&b,
+			    "; widened x%.2g: runs of one side differ by more than their "
+			    "samples explain",
+			    d->widened);
+	else if (!several && d->between > 0.005)
+		as_buf_addf(&b,
+			    "; widened by %.2g %% of a row: so much do rows differ beyond "
+			    "their samples",
+			    100 * d->between);
 	add_line(out, style, "trust", as_buf_str(&b));
-	as_buf_reset(&b);
 	if (!isnan(d->drift) && fabs(d->drift - 1) > 0.02) {
+		as_buf_reset(&b);
 		as_buf_addf(&b, "the typical row took x%.2f the CPU time: %s", d->drift,
 			    several ? "a slower or faster machine, or a change everywhere"
 				    : "with one run a side that may be the machine");
 		add_line(out, style, "", as_buf_str(&b));
 	}
 	if (!several)
-		add_line(out, style, "next",
-			 "several runs a side tell the machine's doing from the program's: "
-			 "assay diff A1 A2 A3 --vs B1 B2 B3");
+		add_line(out, style, "",
+			 "one run per side: how runs of one program differ is not in these "
+			 "intervals; 3 per side are");
+	if (d->lacks_inlines)
+		add_line(out, style, "",
+			 d->lacks_inlines == 1 ? "'before' has no debug information: inlined "
+						 "functions count for "
+						 "those they are in, on both sides"
+					       : "'after' has no debug information: inlined "
+						 "functions count for "
+						 "those they are in, on both sides");
+}
+
+static void next_step(struct as_next_steps *s, const char *why, const char *command,
+		      const struct as_diff_request *q)
+{
+	AS_CLEANUP(as_buf_clear) struct as_buf b = {0};
+	bool several = q->na + q->nb > 2;
+
+	as_buf_addf(&b, "assay %s", command);
+	for (size_t i = 0; i < q->na + q->nb; i++) {
+		const struct as_model *m = i < q->na ? q->a[i] : q->b[i - q->na];
+
+		as_buf_adds(&b, several && i == q->na ? " --vs " : " ");
+		if (!m->path || !as_style_plain(m->path))
+			return;
+		as_style_shell(&b, m->path);
+	}
+	as_vec_push(s, (struct as_next_step){as_arena_strdup(&s->arena, as_buf_str(&b)), why});
+}
+
+static void add_next(const struct as_diff *d, const struct as_style *style, struct as_buf *out)
+{
+	const struct as_diff_request *q = &d->request;
+	struct as_next_steps s = {0};
+
+	if (d->counts[AS_CHANGE_UP] + d->counts[AS_CHANGE_DOWN]) {
+		if (!q->tree)
+			next_step(&s, "in which calls", "diff --tree", q);
+		if (q->na == 1 && q->nb == 1)
+			next_step(&s, "the same as a picture", "flame --diff", q);
+	}
+	if (q->na + q->nb == 2)
+		as_vec_push(&s, (struct as_next_step){
+					"assay diff A1 A2 A3 --vs B1 B2 B3",
+					"three runs a side tell the machine's doing from the "
+					"program's"});
+	as_next_print(&s, style, out);
+	as_next_clear(&s);
 }
 
 void as_diff_text(const struct as_diff_view *v, const struct as_style *style,
 		  struct as_buf *out)
 {
-	struct as_table t = {0};
-
 	add_head(v->diff, style, out);
-	make_table(v, style, &t);
-	as_table_print(&t, style, out);
-	as_table_clear(&t);
+	if (v->diff->request.tree)
+		as_diff_tree_text(v, style, out);
+	else
+		as_diff_rows_text(v, style, out);
 	add_counts(v->diff, style, out);
 	add_trust(v->diff, style, out);
+	add_next(v->diff, style, out);
 }
 
 /* ---- JSON ---- */
 
+/* The keys of a row within its object. */
 static void json_row(struct as_json *j, const struct as_diff_row *r)
 {
-	as_json_obj(j, NULL);
 	as_json_str(j, "name", r->name);
 	as_json_str(j, "full_name", r->full_name);
 	as_json_str(j, "module", r->module);
@@ -241,11 +192,77 @@ static void json_row(struct as_json *j, const struct as_diff_row *r)
 	as_json_num(j, "cpu_delta_high_s", r->cpu_high, 6);
 	as_json_u64(j, "samples_a", r->a.share.samples);
 	as_json_u64(j, "samples_b", r->b.share.samples);
+	as_json_num(j, "widened", r->widened, 4);
 	as_json_num(j, "p", r->p, 4);
 	as_json_num(j, "p_adjusted", r->adjusted, 4);
 	as_json_str(j, "verdict", as_change_name(r->change));
 	as_json_bool(j, "share_only", r->share_only);
 	as_json_bool(j, "one_run", r->one_run);
+	as_json_str(j, "only", !r->a.sessions ? "b" : !r->b.sessions ? "a" : "");
+}
+
+static void json_rows(struct as_json *j, const struct as_diff *d)
+{
+	as_vec_foreach (r, &d->rows) {
+		as_json_obj(j, NULL);
+		json_row(j, r);
+		as_json_end(j);
+	}
+}
+
+/* Depth first, heavier branches before lighter ones; parents by position in the array. */
+static void json_tree(struct as_json *j, const struct as_diff *d)
+{
+	struct todo {
+		uint32_t node;
+		int64_t parent;
+	};
+	AS_VEC(struct todo) todo = {0};
+	int64_t position = 0;
+
+	as_vec_push(&todo, (struct todo){.node = 0, .parent = -1});
+	while (todo.n) {
+		struct todo t = todo.v[--todo.n];
+		const struct as_diff_node *n = &d->nodes.v[t.node];
+		size_t first = todo.n;
+		int64_t parent = t.parent;
+
+		if (n->row != AS_NONE) {
+			as_json_obj(j, NULL);
+			json_row(j, &d->rows.v[n->row]);
+			as_json_u64(j, "depth", n->depth);
+			if (t.parent >= 0)
+				as_json_u64(j, "parent", (uint64_t)t.parent);
+			else
+				as_json_null(j, "parent");
+			as_json_end(j);
+			parent = position++;
+		}
+		for (uint32_t c = n->first_child; c != AS_NONE; c = d->nodes.v[c].next_sibling)
+			as_vec_push(&todo, (struct todo){c, parent});
+		for (size_t lo = first, hi = todo.n; lo + 1 < hi; lo++, hi--) {
+			struct todo swap = todo.v[lo];
+
+			todo.v[lo] = todo.v[hi - 1];
+			todo.v[hi - 1] = swap;
+		}
+	}
+	as_vec_clear(&todo);
+}
+
+static void json_inlinings(struct as_json *j, const struct as_diff *d)
+{
+	as_json_arr(j, "inlinings");
+	as_vec_foreach (i, &d->inlinings) {
+		as_json_obj(j, NULL);
+		as_json_str(j, "name", i->name);
+		as_json_str(j, "full_name", i->full_name);
+		as_json_str(j, "into", i->into);
+		as_json_str(j, "inlined", i->now ? "b" : "a");
+		as_json_num(j, "share_a", i->a, 6);
+		as_json_num(j, "share_b", i->b, 6);
+		as_json_end(j);
+	}
 	as_json_end(j);
 }
 
@@ -258,20 +275,29 @@ void as_diff_json(const struct as_diff_view *v, struct as_buf *out)
 	as_json_str(&j, "schema", "assay.diff/1");
 	as_json_str(&j, "by", as_report_by_word(d->request.query.by, false));
 	as_json_str(&j, "measure", d->request.total ? "total" : "self");
+	as_json_str(&j, "shape", d->request.tree ? "tree" : "flat");
 	as_json_u64(&j, "runs_a", d->request.na);
 	as_json_u64(&j, "runs_b", d->request.nb);
 	as_json_num(&j, "cpu_a_s", d->cpu_a_s, 6);
 	as_json_num(&j, "cpu_b_s", d->cpu_b_s, 6);
 	as_json_num(&j, "min_effect", d->request.min_effect, 6);
 	as_json_num(&j, "widened", d->widened, 4);
+	as_json_num(&j, "between", d->between, 4);
 	as_json_num(&j, "drift", d->drift, 4);
 	as_json_obj(&j, "counts");
 	for (int c = 0; c < AS_CHANGE_COUNT_; c++)
 		as_json_u64(&j, as_change_name((enum as_change)c), d->counts[c]);
 	as_json_end(&j);
+	as_json_str(&j, "lacks_inlines",
+		    d->lacks_inlines == 1   ? "a"
+		    : d->lacks_inlines == 2 ? "b"
+					    : "");
+	json_inlinings(&j, d);
 	as_json_arr(&j, "rows");
-	as_vec_foreach (r, &d->rows)
-		json_row(&j, r);
+	if (d->request.tree)
+		json_tree(&j, d);
+	else
+		json_rows(&j, d);
 	as_json_end(&j);
 	as_json_end(&j);
 	as_buf_addc(out, '\n');

@@ -34,12 +34,23 @@ struct as_flame_request {
 /* Appends the document to out. AS_E_USAGE as as_profile_make. */
 int as_flame_svg(const struct as_flame_request *q, struct as_buf *out, struct as_error *err);
 
+struct as_diff;
+/*
+ * Both sides of a comparison in one picture: a box is as wide as the mean of its shares on the two
+ * sides, so that what is gone and what is new both show; red where it takes more, blue where less,
+ * the stronger the larger the change; grey where the change is not resolved or is one of the share
+ * alone. diff: made with request.tree; q->model: of its second side, query as in its request.
+ */
+int as_flame_diff_svg(const struct as_flame_request *q, const struct as_diff *diff,
+		      struct as_buf *out, struct as_error *err);
+
 /* ---- the layout ---- */
 
 struct as_box {
 	double x, width, self; /* fractions of the whole */
 	uint32_t depth;        /* 0: the root */
 	uint32_t key;          /* of the profile; AS_NONE: root or folded */
+	uint32_t node;         /* of the profile; AS_NONE: folded, or below what is */
 	uint32_t folded;       /* > 0: stands for up to this many frames */
 	uint32_t folded_key;   /* the function most of them are, AS_NONE: several */
 	uint64_t samples;

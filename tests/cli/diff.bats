@@ -18,7 +18,43 @@ runs() {
 	run -0 assay diff run1.assay rebuilt2.assay
 	golden diff
 	[[ $output == *'up '*indexer::tokenize* ]]
-	[[ $output != *new* && $output != *gone* ]]
+	[[ $output != *only\ * ]]
+	[[ $output == *'one run per side'* ]]
+	COLUMNS=200 run -0 assay diff run1.assay rebuilt2.assay
+	golden diff-200
+}
+
+@test "the tree has resolved branches first and counts the rest" {
+	runs run 1 2 3
+	runs rebuilt 2 4 5
+	run -0 assay diff --tree run1.assay rebuilt2.assay
+	golden diff-tree
+	run -0 assay diff --tree run[1-3].assay --vs rebuilt[245].assay
+	[[ $output != *'one run per side'* ]]
+	run -0 assay diff --tree --format json run1.assay rebuilt2.assay
+	echo "$output" | python3 -c '
+import json, sys
+d = json.load(sys.stdin)
+rows = d["rows"]
+assert d["shape"] == "tree" and d["measure"] == "total" and len(rows) > 15
+below = [0] * len(rows)
+for i, r in enumerate(rows):
+    up = r["parent"]
+    assert (up is None) == (r["depth"] == 1) and (up is None or up < i)
+    if up is not None:
+        assert r["depth"] == rows[up]["depth"] + 1
+        below[up] += r["share_b"]
+for r, b in zip(rows, below):
+    assert b <= r["share_b"] + 1e-6, (r, b)
+tokenize = [r for r in rows if r["name"] == "indexer::tokenize"]
+assert len(tokenize) == 2 # below main, and in the worker
+assert max(tokenize, key=lambda r: r["delta"])["verdict"] == "up"
+assert all(r["verdict"] in ("undecided", "equal") or r["share_only"] for r in rows
+           if r["name"] == "memchr::memmem::find"), tokenize'
+	run -2 assay diff --tree --by thread run1.assay rebuilt2.assay
+	run -0 assay diff --tree --by crate run1.assay rebuilt2.assay
+	session deep
+	run -0 assay diff --tree deep.assay run1.assay
 }
 
 @test "what else moved did so as a share only" {
@@ -79,7 +115,7 @@ for n, r in rows.items():
 		[[ $output == *rows* ]]
 	done
 	run -0 assay diff --by line run1.assay rebuilt2.assay
-	[[ $output != *' new'* && $output != *' gone'* ]]
+	[[ $output != *'only after'* && $output != *'only before'* ]]
 }
 
 @test "new and gone functions are told" {
@@ -87,6 +123,7 @@ for n, r in rows.items():
 	session hostile
 	run -0 assay diff run1.assay hostile.assay
 	[[ $output == *gone* && $output == *new* ]]
+	[[ $output == *'only after: 8 functions'* && $output == *'only before: 11 functions'* ]]
 }
 
 @test "usage" {

@@ -156,3 +156,52 @@ END
 	echo "$output"
 	[ "$output" = 'SAID false | 2 | 9 END' ]
 }
+
+@test "two sessions in one picture: coloured where resolved, grey elsewhere, the same each time" {
+	"$MAKE_SESSION" run run.assay 1
+	"$MAKE_SESSION" rebuilt rebuilt.assay 2
+	run -0 --separate-stderr assay flame --diff run.assay rebuilt.assay
+	[[ $stderr == *rebuilt.diff.svg* ]]
+	is_svg rebuilt.diff.svg
+	assay flame --diff -o - run.assay rebuilt.assay >again.svg
+	cmp rebuilt.diff.svg again.svg
+	assay diff --tree --format json run.assay rebuilt.assay >tree.json
+	python3 - <<-'END'
+	import json, re, xml.etree.ElementTree as tree
+	ns = '{http://www.w3.org/2000/svg}'
+	rows = json.load(open('tree.json'))['rows']
+	frames = [g for g in tree.parse('rebuilt.diff.svg').getroot().iter(ns + 'g') if g.get('id') == 'frames'][0]
+	seen = 0
+	for g in frames:
+	    title, rect = g.find(ns + 'title').text, g.find(ns + 'rect')
+	    name, *rest = title.split('\n')
+	    if name == 'all':
+	        continue
+	    width = float(rect.get('width')) / 1180
+	    delta = float(re.search(r'([+-][\d.]+) points', title)[1]) / 100
+	    match = [r for r in rows if r['name'] == name and abs((r['share_a'] + r['share_b']) / 2 - width) < 1e-4
+	             and abs(r['delta'] - delta) < 6e-5]
+	    assert match, title
+	    r, fill = match[0], rect.get('fill')
+	    coloured = r['verdict'] in ('up', 'down') and not r['share_only']
+	    assert (fill != '#d5d8dc') == coloured, (title, fill)
+	    if coloured:
+	        red, blue = int(fill[1:3], 16), int(fill[5:7], 16)
+	        assert (red > blue) == (r['verdict'] == 'up'), (title, fill)
+	    assert ': ' + r['verdict'] in title, title
+	    seen += 1
+	assert seen >= 18, seen
+	END
+	session hostile
+	session deep
+	session empty
+	for other in hostile deep empty; do
+		assay flame --diff -o out.svg run.assay $other.assay
+		is_svg out.svg
+		assay flame --diff -o out.svg $other.assay run.assay
+		is_svg out.svg
+	done
+	run -2 assay flame --diff run.assay
+	run -2 assay flame run.assay rebuilt.assay
+	run -2 assay flame --diff --inverted run.assay rebuilt.assay
+}

@@ -51,7 +51,7 @@ load lib
 @test "the pages' examples are understood" {
 	# every `assay …` line of EXAMPLES, run on made sessions; programs and PIDs are put in place
 	session story
-	cp story.assay app.assay
+	for name in app before after; do cp story.assay $name.assay; done
 	for page in "$BATS_TEST_DIRNAME"/../../docs/man/assay-{report,flame,export}.md; do
 		sed -n '/^## EXAMPLES/,/^## [^E]/p' "$page" | grep -E '^    assay ' | sed 's/^ *//' >examples
 		[ -s examples ]
