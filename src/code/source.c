@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/map.h"
 #include "base/sys.h"
 #include "elf/debugfile.h"
 
@@ -21,6 +22,7 @@ struct search {
 	const struct as_source_query *q;
 	struct as_source *s;
 	struct as_buf refused, tried;
+	struct as_intern seen; /* places not there */
 	unsigned attempts;
 };
 
@@ -115,8 +117,13 @@ static bool read_text(struct search *s, int fd, const char *path)
 	return true;
 }
 
+/* Different rules lead to the same place; it is told once. */
 static void tell_tried(struct search *s, const char *path)
 {
+	size_t known = s->seen.str.n;
+
+	if (as_intern_str(&s->seen, path) < known)
+		return;
 	s->attempts++;
 	if (s->attempts > MAX_TOLD)
 		return;
@@ -185,6 +192,7 @@ struct as_source *as_source_load(const struct as_source_query *q)
 		as_buf_clear(&src->text);
 	as_buf_clear(&s.refused);
 	as_buf_clear(&s.tried);
+	as_intern_clear(&s.seen);
 	return src;
 }
 

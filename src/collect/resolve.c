@@ -44,12 +44,14 @@ static uint64_t buf_string(struct as_resolver *v, const struct as_buf *b)
 const char *as_resolver_brief(struct as_resolver *v, const char *linkage)
 {
 	enum as_lang lang;
-	bool cold;
+	bool cold = false;
 
 	as_buf_reset(&v->full);
 	as_buf_reset(&v->brief);
 	lang = as_demangle(linkage, &v->full, &cold);
 	as_name_short(as_buf_str(&v->full), lang, 0, &v->brief);
+	if (cold) /* beside its function it is another place */
+		as_buf_adds(&v->brief, ".cold");
 	return as_buf_str(&v->brief);
 }
 

@@ -221,8 +221,7 @@ static void fix_debug_package(const struct as_case *c, struct as_finding *x)
 			 strncmp(path, "/bin/", 5) == 0 || strncmp(path, "/sbin/", 6) == 0;
 
 	if (c->facts->rust && !of_system)
-		as_finding_fix(x,
-			       "%s:\n[profile.%s]\ndebug = \"line-tables-only\"\nstrip = false",
+		as_finding_fix(x, "%s:\n[profile.%s]\ndebug = 1\nstrip = false",
 			       c->manifest ? c->manifest : "Cargo.toml", c->profile_name);
 	else if (of_system && access("/var/lib/dpkg/status", F_OK) == 0)
 		as_finding_fix(x, "sudo apt install \"$(dpkg -S %s | cut -d: -f1)-dbgsym\"",
@@ -378,8 +377,7 @@ static void find_unwind(const struct as_case *c)
 			"information)");
 		as_finding_why(x, "assay finds main's caller by its first instructions; other "
 				  "tools end every stack at main");
-		fix_by_profile(c, x, "debug = \"line-tables-only\"",
-			       "compile with -fasynchronous-unwind-tables");
+		fix_by_profile(c, x, "debug = 1", "compile with -fasynchronous-unwind-tables");
 		return;
 	}
 	if (share < 0.01) {

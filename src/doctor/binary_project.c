@@ -34,7 +34,7 @@ static void advise(struct as_findings *out, const char *manifest, const char *na
 	struct as_finding *x;
 
 	if (debug_off) {
-		as_buf_adds(&lines, "debug = \"line-tables-only\"\n");
+		as_buf_adds(&lines, "debug = 1\n");
 		as_buf_addf(&what, "debug%s%s", *p->debug ? " = " : " is not set",
 			    *p->debug ? p->debug : "");
 	}

@@ -71,15 +71,18 @@ static uint32_t find_function(const struct live *v, const struct as_symframe *f)
 
 /* ---- names ---- */
 
-static const char *brief_name(struct live *v, const char *linkage)
+/* A cold part tells that it is one: beside its function it is another place. */
+static const char *brief_name(struct live *v, const char *linkage, bool symbol)
 {
 	enum as_lang lang;
-	bool cold;
+	bool cold = false;
 
 	as_buf_reset(&v->full);
 	as_buf_reset(&v->brief);
 	lang = as_demangle(linkage, &v->full, &cold);
 	as_name_short(as_buf_str(&v->full), lang, 0, &v->brief);
+	if (cold && symbol)
+		as_buf_adds(&v->brief, ".cold");
 	return as_arena_strdup(&v->b->l->arena, as_buf_str(&v->brief));
 }
 
@@ -96,7 +99,7 @@ static const char *symbol_name(struct as_listing_build *b, uint64_t svma, bool c
 	*ret_off = svma - s.svma;
 	slot = as_map64_put(&v->names, s.svma, &fresh);
 	if (fresh)
-		*slot = (uint64_t)(uintptr_t)brief_name(v, s.linkage);
+		*slot = (uint64_t)(uintptr_t)brief_name(v, s.linkage, true);
 	return (const char *)(uintptr_t)*slot;
 }
 
@@ -116,7 +119,7 @@ static void add_place(struct live *v, const struct as_symframe *f)
 	if (p.key != AS_NONE)
 		p.function = v->b->m->functions.v[p.key].brief;
 	else
-		p.function = name ? brief_name(v, name) : "[no name]";
+		p.function = name ? brief_name(v, name, false) : "[no name]";
 	p.file = f->file ? as_arena_strdup(&l->arena, f->file) : NULL;
 	as_vec_push(&l->places, p);
 }

@@ -92,5 +92,7 @@ void as_listing_module_close(struct as_listing_module *m);
 
 /* listing_source.c */
 void as_listing_sources(struct as_listing_build *b);
+/* listing_hint.c: a note on what would give lines to a function that has none. */
+void as_listing_no_lines(struct as_listing_build *b);
 
 #endif

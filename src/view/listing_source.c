@@ -430,9 +430,7 @@ void as_listing_sources(struct as_listing_build *b)
 	if (s.files.n)
 		qsort(s.files.v, s.files.n, sizeof *s.files.v, by_use);
 	else
-		as_listing_note(b,
-				"there are no line numbers: no debug information "
-				"(Rust: debug = \"line-tables-only\" in the profile; C: -g)");
+		as_listing_no_lines(b);
 	if (s.files.n > MAX_FILES)
 		as_listing_note(b, "only %u of its %zu source files are shown", MAX_FILES,
 				s.files.n);

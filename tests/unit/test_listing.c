@@ -11,6 +11,7 @@
 #include "fixture.h"
 #include "base/sys.h"
 #include "collect/collect.h"
+#include "symbol/demangle.h"
 #include "view/listing.h"
 
 static const char c_source[] = /* 1 */
@@ -489,9 +490,98 @@ static void a_stripped_program_has_instructions_and_no_lines(void **state)
 					     .embedded_only = true});
 	/* found by its FDE; nothing says where that function's cold part is */
 	assert_true(l->insns.n > 5);
-	assert_true(has_note(l, "no line numbers"));
+	assert_true(has_note(l, "is stripped"));
 	as_listing_free(l);
 	as_model_free(m);
+}
+
+/* Of one program without debug information, told as if it were something else. */
+static void what_gives_lines_depends_on_whose_code_it_is(void **state)
+{
+	static const struct {
+		enum as_module_kind kind;
+		const char *path;
+		uint8_t lang, flags;
+		const char *says, *never;
+	} t[] = {
+		{AS_MODULE_FILE, "/home/u/t", AS_LANG_C, 0, "build with -g", "Cargo"},
+		{AS_MODULE_FILE, "/home/u/t", AS_LANG_RUST, 0, "debug = 1", "-g"},
+		{AS_MODULE_FILE, "/home/u/t", AS_LANG_C, AS_FUNCTION_SYNTHETIC, "t is stripped",
+		 "dbgsym"},
+		{AS_MODULE_FILE, "/usr/lib/libz.so.1", AS_LANG_C, 0, "-dbgsym", "Cargo"},
+		{AS_MODULE_FILE, "/usr/lib/libz.so.1", AS_LANG_RUST, AS_FUNCTION_SYNTHETIC,
+		 "without symbols", "Cargo"},
+		{AS_MODULE_KERNEL, "[kernel]", AS_LANG_C, 0, "linux-image-", "-g "},
+		{AS_MODULE_JIT, "[jit]", AS_LANG_C, 0, "perf map", "Cargo"},
+		{AS_MODULE_JIT, "[jit]", AS_LANG_C, AS_FUNCTION_SYNTHETIC, "perf-PID.map",
+		 "Cargo"},
+		{AS_MODULE_VDSO, "[vdso]", AS_LANG_C, 0, "kernel made", "Cargo"},
+	};
+	struct as_model *m;
+
+	if (!build_c())
+		fx_skip("no gcc or no objdump");
+	list_code("t", "hash");
+	assert_int_equal(fx_sh("strip t"), 0);
+	record_at("t", "list", (struct as_resolve_options){0});
+	m = load();
+	for (size_t i = 0; i < AS_ARRAY_LEN(t); i++) {
+		uint32_t function = m->places.v[m->frames.v[0].chain].function;
+		struct as_m_function *f = &m->functions.v[function];
+		struct as_listing *l;
+
+		m->modules.v[f->module].kind = t[i].kind;
+		m->modules.v[f->module].path = t[i].path;
+		f->lang = t[i].lang;
+		f->flags = t[i].flags;
+		l = make((struct as_listing_request){
+			.model = m, .function = function, .embedded_only = true});
+		if (!has_note(l, t[i].says) || has_note(l, t[i].never))
+			fail_msg("%zu: %s", i, l->notes.n ? l->notes.v[l->notes.n - 1] : "");
+		as_listing_free(l);
+	}
+	as_model_free(m);
+}
+
+static void a_jump_into_the_cold_part_says_so(void **state)
+{
+	struct as_model *m;
+	struct as_listing *l;
+	unsigned cold = 0, others = 0;
+
+	fx_write("t.c",
+		 "#include <stdio.h>\n#include <stdlib.h>\n"
+		 "__attribute__((cold, noinline)) void rare(unsigned h)\n"
+		 "{\n	puts(\"rare\");\n	exit((int)h);\n}\n"
+		 "__attribute__((noinline)) unsigned hot(const char *s, size_t n)\n"
+		 "{\n	unsigned h = 1;\n	for (size_t i = 0; i < n; i++) {\n"
+		 "		h = h * 3 ^ (unsigned char)s[i];\n		if (h == 42)\n"
+		 "			rare(h);\n	}\n	return h;\n}\n"
+		 "int main(int argc, char **argv)\n"
+		 "{\n	return (int)hot(argv[0], (size_t)argc * 2);\n}\n");
+	if (fx_sh("gcc -g -O2 t.c -o t && nm t | grep -q 'hot.cold'") != 0 ||
+	    as_disasm_missing(AS_ARCH_X86_64))
+		fx_skip("no gcc that makes cold parts, or no disassembler");
+	list_code("t", "hot");
+	for (int live = 0; live < 2; live++) {
+		record_at("t", "list", (struct as_resolve_options){0});
+		m = load();
+		if (live)
+			m->codes.n = 0;
+		l = make((struct as_listing_request){
+			.model = m, .function = function_of(m, "hot"), .embedded_only = !live});
+		as_vec_foreach (i, &l->insns) {
+			if (i->kind != AS_INSN_BRANCH || !i->target_name)
+				continue;
+			cold += strstr(i->text, "hot.cold") != NULL &&
+				strcmp(i->target_name, "hot.cold") == 0;
+			others += strcmp(i->target_name, "hot") == 0;
+		}
+		as_listing_free(l);
+		as_model_free(m);
+	}
+	assert_true(cold >= 2); /* kept and from the file */
+	assert_int_equal(others, 0);
 }
 
 int main(void)
@@ -507,6 +597,8 @@ int main(void)
 		cmocka_unit_test(a_source_edited_after_the_build_is_refused),
 		cmocka_unit_test(a_large_function_is_kept_around_its_hot_places),
 		cmocka_unit_test(a_stripped_program_has_instructions_and_no_lines),
+		cmocka_unit_test(what_gives_lines_depends_on_whose_code_it_is),
+		cmocka_unit_test(a_jump_into_the_cold_part_says_so),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -215,6 +215,20 @@ static void the_places_looked_at_are_told(void **state)
 		       "looked at '/no/such/folder/a.rs'");
 }
 
+static void a_place_is_told_once(void **state)
+{
+	const char *const roots[] = {fx_dir(), fx_dir(), NULL};
+	struct as_source *s = as_source_load(&(struct as_source_query){
+		.file = "none/a.rs", .cwd = fx_dir(), .source_dirs = roots});
+	unsigned told = 0;
+
+	assert_null(s->found);
+	for (const char *p = s->why; (p = strstr(p, "none/a.rs'")) != NULL; p++)
+		told++;
+	assert_int_equal(told, 1);
+	as_source_free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -228,6 +242,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_source_file_is_not_read),
 		cmocka_unit_test(a_path_of_any_length_is_only_not_found),
 		cmocka_unit_test(the_places_looked_at_are_told),
+		cmocka_unit_test(a_place_is_told_once),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);
