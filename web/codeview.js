@@ -9,7 +9,7 @@ import { ARROW_LANES, arrowsBetween, jumpsOf, layOutArrows } from './arrows.js';
 import { allGroups, codeRows, codeSections, hotGroups, lineText, sumShares } from './codelines.js';
 import { highlightLine, highlightLines, langOfPath } from './highlight.js';
 import { LINE_HEIGHT, LineList } from './linelist.js';
-import { addressCosts, keyShare, lineCosts, table } from './table.js';
+import { addressCosts, codeWeights, keyShare, lineCosts, table } from './table.js';
 import { count, share } from './format.js';
 import { alignedText } from './text.js';
 
@@ -91,12 +91,21 @@ function skidShort(model) {
 	return `${event === 'cpu-clock' ? 'Timer samples' : event ? 'Counter samples' : 'Samples'}: a cost may stand one or a few instructions late`;
 }
 
+/**
+ * Instructions or lines, not only the reasons why there are none.
+ * @param {Listing} listing
+ * @param {SourceFile[]} sources
+ */
+export function hasText(listing, sources) {
+	return listing.insns.length > 0 || listing.files.some(i => sources[i] && sources[i].lines.length > 0);
+}
+
 class CodeView {
 	/** @param {Page} page */
 	constructor(page) {
 		this.page = page;
 		this.source = new LineList({
-			label: 'source lines', row: i => this.sourceRow(i), active: i => this.onLine(i),
+			label: 'source lines', tree: true, row: i => this.sourceRow(i), active: i => this.onLine(i),
 			hover: i => this.link(i >= 0 ? this.insnsOfRow(i) : null, i),
 		});
 		this.asm = new LineList({
@@ -132,6 +141,8 @@ class CodeView {
 		this.opened = this.controlled = '';
 		/** @type {HTMLElement | null} */
 		this.callers = null;
+		/** @type {{profile: import('./query.js').Profile, f: number} | null} */
+		this.hottest = null;
 	}
 
 	/** @param {string} name @returns {string} */
@@ -139,14 +150,30 @@ class CodeView {
 		return this.page.state.more[`source.${name}`] || '';
 	}
 
-	/** The function to show: the chosen one, or the hottest. @returns {number} */
+	/**
+	 * The function to show: the chosen one, or the one in whose code, inlined calls included, most
+	 * time goes of those that there is something to show of.
+	 * @returns {number}
+	 */
 	get function() {
 		const {state, model} = this.page;
-		if (state.f >= 0)
-			return state.f;
-		const {hottest} = model.meta;
-		const known = hottest.find(r => model.listings.some(l => l.function === r.function));
-		return (known || hottest[0] || {function: -1}).function;
+		return state.f >= 0 ? state.f : this.hottestShown(model);
+	}
+
+	/** @param {import('./types.js').Model} model */
+	hottestShown(model) {
+		const profile = this.page.profile();
+		if (this.hottest && this.hottest.profile === profile)
+			return this.hottest.f;
+		const weights = codeWeights(profile);
+		let best = -1;
+		for (const l of model.listings)
+			if (hasText(l, model.sources) && (best < 0 || weights[l.function] > weights[best]))
+				best = l.function;
+		if (best < 0)
+			best = (model.meta.hottest[0] || {function: -1}).function;
+		this.hottest = {profile, f: best};
+		return best;
 	}
 
 	show() {
@@ -453,11 +480,13 @@ class CodeView {
 		this.bar(row.group ? sumShares(scene.costs, row.group.insns, scene.what).value : this.heat(row), cost ? cost.self.value : 0, scene.hottestLine));
 		if (this.linkedRows.has(i))
 			e.classList.add('linked');
+		e.setAttribute('aria-level', String(row.depth + 1));
 		if (row.group) {
+			e.setAttribute('aria-expanded', String(row.open));
 			const lines = [...row.group.lines.keys()].sort((a, b) => a - b), path = file ? lastParts(file.path, 2) : '';
 			e.append(el('span', {class: 'code-number'}), el('span', {class: 'code-text'},
-				el('button', {class: 'code-fold', tabindex: '-1', 'aria-expanded': String(row.open), 'aria-label':
-					row.open ? 'fold' : 'unfold', onclick: () => this.toggle(i)}, row.open ? '▾' : '▸'),
+				el('span', {class: 'code-fold', title: row.open ? 'fold' : 'unfold', 'aria-hidden': 'true', onclick: () => this.toggle(i)},
+					row.open ? '▾' : '▸'),
 				el('span', {class: 'faint'}, 'inlined '), row.group.name,
 				el('span', {class: 'faint'}, path ? `  ${path}:${lines[0]}` : '')));
 		} else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // A scrolling list of many rows of one height, of which only those in view exist as elements. For
-// assistive technology it is a list box: one row is the active one, arrow keys move it.
+// assistive technology it is a list box, or a tree: one row is the active one, arrow keys move it.
 import { el } from './page.js';
 
 /**
@@ -10,6 +10,7 @@ import { el } from './page.js';
  * @property {(i: number) => void} [hover]         -1: none
  * @property {(first: number, last: number) => void} [drawn]   rows in view changed
  * @property {string} label
+ * @property {boolean} [tree]   rows fold: they say aria-level, and aria-expanded where they can
  */
 
 export const LINE_HEIGHT = 19;
@@ -23,7 +24,7 @@ export class LineList {
 		this.host = host;
 		this.id = `lines${lineLists.made++}`;
 		this.inner = el('div', {class: 'lines-inner', role: 'presentation'});
-		this.element = el('div', {class: 'lines', tabindex: '0', role: 'listbox', 'aria-label': host.label}, this.inner);
+		this.element = el('div', {class: 'lines', tabindex: '0', role: host.tree ? 'tree' : 'listbox', 'aria-label': host.label}, this.inner);
 		this.n = 0;
 		this.active = -1;
 		/** @type {Map<number, HTMLElement>} */
@@ -94,7 +95,7 @@ export class LineList {
 			const e = this.host.row(i);
 			e.style.top = `${i * LINE_HEIGHT}px`;
 			e.id = `${this.id}-${i}`;
-			e.setAttribute('role', 'option');
+			e.setAttribute('role', this.host.tree ? 'treeitem' : 'option');
 			e.setAttribute('aria-setsize', String(this.n));
 			e.setAttribute('aria-posinset', String(i + 1));
 			this.mark(e, i === this.active);

@@ -189,6 +189,30 @@ export function lineCosts(profile, path) {
 }
 
 /**
+ * Weight of the samples taken in a function's code, what was inlined into it included.
+ * @param {Profile} profile
+ * @returns {Float64Array} by function
+ */
+export function codeWeights(profile) {
+	const {stacks, samples, frames, places, functions} = profile.model, {endOf} = profile.base('function', '');
+	const ofFrame = new Float64Array(frames.n), of = new Float64Array(functions.n);
+	for (let i = 0; i < endOf.length; i++) {
+		const stack = endOf[i] < 0 ? -1 : samples.stack[profile.lo + i];
+		if (stack >= 0)
+			ofFrame[stacks.frame[stack]] += samples.weight[profile.lo + i];
+	}
+	for (let i = 0; i < frames.n; i++) {
+		const from = frames.chain[i], n = frames.nchain[i];
+		for (let k = from; ofFrame[i] && k < from + n; k++) {
+			const f = places.function[k]; // in a chain more than once: its recursion was inlined
+			if (places.function.subarray(from, k).indexOf(f) < 0)
+				of[f] += ofFrame[i];
+		}
+	}
+	return of;
+}
+
+/**
  * Per frame the instruction it stands on: -1 another function's, -2 the frame does not count.
  * @param {Profile} profile
  * @param {number} module

@@ -273,11 +273,23 @@ test('source opens at the hottest line, beside its instructions, and they mark e
 
 test('inlined calls unfold under their line and fold again', {skip}, () => onPage(`${demo}#view=source&source.open=0`, async page => {
 	const group = page.locator('.code-inline').filter({hasText: 'closure'});
-	await group.locator('button').click();
+	await group.locator('.code-fold').click();
 	await until(async () => await page.locator('.code-inner').count() > 0);
-	await page.locator('.code-inline').filter({hasText: 'closure'}).locator('button').click();
+	await page.locator('.code-inline').filter({hasText: 'closure'}).locator('.code-fold').click();
 	await until(async () => await page.locator('.code-inner').count() === 0);
 }));
+
+test('source opens on the hottest code there is something to show of', {skip}, async () => {
+	const model = demoModel(), known = model.listings[0], hot = model.meta.hottest.find(h => h.function !== known.function);
+	assert.ok(hot);
+	// The hottest has a listing that only says why there is nothing.
+	model.listings = [{function: hot.function, module: known.module, insns: [], places: [], files: [], notes: ['nothing is known of it']}, known];
+	model.meta.hottest = [hot];
+	await onPage(`file://${makePage('unknown', model)}#view=source`, async page => {
+		await until(async () => await page.locator('.lines .line.active').count() > 0);
+		assert.equal(await page.locator('.code-choice').inputValue(), String(known.function));
+	});
+});
 
 test('a function without text says what to do', {skip}, () => onPage(`${demo}#view=source&f=0`, async page => {
 	await until(async () => /assay annotate/.test(await text(page, '.code-empty')));

@@ -836,6 +836,17 @@ test('tables, trees and controls have roles and labels', {skip}, async () => {
 					.map(e => e.outerHTML.slice(0, 120)),
 			);
 			assert.deepEqual(bare, [], name);
+			// axe: nested-interactive
+			const nested = await page.evaluate(() =>
+				[
+					...document.querySelectorAll(
+						'button, a, [role=option], [role=button], [role=tab], [role=img], canvas[role]',
+					),
+				]
+					.filter(e => e.querySelector('button, a, input, select, summary, [tabindex]'))
+					.map(e => e.outerHTML.slice(0, 160)),
+			);
+			assert.deepEqual(nested, [], name);
 		}
 		await view(page, 'tree');
 		assert.equal(await page.locator('.grid').getAttribute('role'), 'treegrid');
