@@ -206,6 +206,30 @@ static int show(const struct as_cmd_ctx *ctx, const struct as_doctor *d, const c
 	return r;
 }
 
+static int look_at_program(const struct as_doctor *d, const char *path, int64_t pid,
+			   struct as_findings *found, struct as_error *err)
+{
+	int r = as_doctor_binary(d, path, found, err);
+	char folder[40];
+
+	if (r == AS_OK || !pid)
+		return r;
+	(void)snprintf(folder, sizeof folder, "/proc/%lld", (long long)pid);
+	if (r == AS_E_NOTFOUND)
+		return as_fail(err, r, 0,
+			       access(folder, F_OK) == 0
+				       ? "process %lld is a thread of the kernel: it has no "
+					 "program"
+				       : "there is no process %lld",
+			       (long long)pid);
+	if (r == AS_E_ACCESS)
+		return as_fail(err, r, 0,
+			       "the program of process %lld is not for this user to read\n  "
+			       "sudo assay doctor -p %lld",
+			       (long long)pid, (long long)pid);
+	return r;
+}
+
 static int examine(const struct as_cmd_ctx *ctx, struct as_doctor *d, struct as_error *err)
 {
 	const struct doctor_args *a = ctx->args;
@@ -217,7 +241,7 @@ static int examine(const struct as_cmd_ctx *ctx, struct as_doctor *d, struct as_
 
 	/* a program that cannot be read is known before a second is spent on the machine */
 	if (subject)
-		r = as_doctor_binary(d, subject, &found, err);
+		r = look_at_program(d, subject, a->pid, &found, err);
 	else
 		as_doctor_project(".", &found);
 	if (r == 0) {

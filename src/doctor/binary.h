@@ -15,7 +15,7 @@
  * 1.95 (-C opt-level 0 1 2 3 s), gcc 12 and clang 14 (-O0 … -O3, -Os, -Og; C and C++): 0.55 … 1 of the
  * program's own functions with optimisation off, at most 0.04 of those of any other build. The
  * precompiled parts of std are always optimised, so own functions are judged by their crate's
- * name where names are there; without names the share over all functions decides.
+ * name where names are there; where too few have one the functions without a name decide.
  * x86-64 only; AS_OPTIMISED_UNKNOWN elsewhere, and where there is too little code to tell.
  *
  * Bounded: functions are sampled, sections are searched once. Cost: 30 ms for a program of 5 MB,
@@ -97,8 +97,8 @@ struct as_binary_facts {
 	/* from the code */
 	enum as_optimised optimised;
 	size_t judged_own, unopt_own; /* functions */
-	size_t judged_all, unopt_all;
-	size_t judged_named; /* functions that had a name */
+	size_t judged_unnamed, unopt_unnamed;
+	bool judged_by_name; /* own functions decided; else those without a name */
 	char *unopt_example; /* linkage name */
 	double stack_share;  /* moves to and from the frame per instruction, own functions */
 	double own_fp_share; /* the same of own functions: std has them since 1.80 */

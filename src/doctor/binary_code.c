@@ -95,35 +95,47 @@ static bool sets_frame_pointer(const uint8_t *p, size_t n)
 	       ((p[1] == 0x89 && p[2] == 0xe5) || (p[1] == 0x8b && p[2] == 0xec));
 }
 
-/* sub rsp, imm32; lea r11, [rsp - imm32] (stack probes walk down to there); mov eax, imm32 before a
- * call of __rust_probestack or the like: sub rsp, rax. */
-static uint64_t frame_of(const uint8_t *p, size_t n, uint64_t *in_eax)
+/* What the first instructions have left in registers. */
+struct prologue {
+	uint64_t eax;
+	bool pushed_rbp, r11_is_rsp;
+};
+
+/* sub rsp, imm32; lea r11, [rsp - imm32], or mov r11, rsp and sub r11, imm32 (stack probes walk down
+ * to there); mov eax, imm32 before a call of __rust_probestack or the like: sub rsp, rax. */
+static uint64_t frame_of(const uint8_t *p, size_t n, struct prologue *in)
 {
+	static const uint8_t mov_r11_rsp[] = {0x49, 0x89, 0xe3}, sub_r11[] = {0x49, 0x81, 0xeb};
+
+	if (n == 3 && memcmp(p, mov_r11_rsp, n) == 0)
+		in->r11_is_rsp = true;
+	if (n == 7 && in->r11_is_rsp && memcmp(p, sub_r11, sizeof sub_r11) == 0)
+		return as_get_le32(p + 3);
 	if (n == 7 && p[0] == 0x48 && p[1] == 0x81 && p[2] == 0xec)
 		return as_get_le32(p + 3);
 	if (n == 8 && p[0] == 0x4c && p[1] == 0x8d && p[2] == 0x9c && p[3] == 0x24)
 		return -(uint64_t)(int64_t)(int32_t)as_get_le32(p + 4);
 	if (n == 5 && p[0] == 0xb8)
-		*in_eax = as_get_le32(p + 1);
+		in->eax = as_get_le32(p + 1);
 	if (n == 3 && p[0] == 0x48 && p[1] == 0x29 && p[2] == 0xc4)
-		return *in_eax;
+		return in->eax;
 	return 0;
 }
 
-static void take_prologue(const uint8_t *p, size_t n, uint64_t *in_eax, bool *pushed_rbp,
+static void take_prologue(const uint8_t *p, size_t n, struct prologue *in,
 			  struct as_code_count *c)
 {
-	uint64_t frame = frame_of(p, n, in_eax);
+	uint64_t frame = frame_of(p, n, in);
 
 	if (n == 1 && *p >= 0x50 && *p <= 0x57)
 		c->framed = true;
 	if (n == 1 && *p == 0x55)
-		*pushed_rbp = true;
+		in->pushed_rbp = true;
 	if (n == 2 && p[0] == 0x41 && p[1] >= 0x54 && p[1] <= 0x57) {
 		c->saves++;
 		c->framed = true;
 	}
-	if (*pushed_rbp && sets_frame_pointer(p, n))
+	if (in->pushed_rbp && sets_frame_pointer(p, n))
 		c->frame_pointer = true;
 	if (n >= 4 && p[0] == 0x48 && (p[1] == 0x81 || p[1] == 0x83) && p[2] == 0xec)
 		c->framed = true;
@@ -135,8 +147,7 @@ void as_code_count(struct as_disasm *d, const uint8_t *p, size_t n, uint64_t svm
 		   unsigned max_insns, struct as_code_count *ret)
 {
 	struct as_insn insn;
-	bool pushed_rbp = false;
-	uint64_t in_eax = 0;
+	struct prologue in = {0};
 	struct enc e;
 
 	*ret = (struct as_code_count){0};
@@ -145,7 +156,7 @@ void as_code_count(struct as_disasm *d, const uint8_t *p, size_t n, uint64_t svm
 		if (insn.kind == AS_INSN_BAD)
 			return;
 		if (ret->insns < PROLOGUE)
-			take_prologue(p + at, insn.len, &in_eax, &pushed_rbp, ret);
+			take_prologue(p + at, insn.len, &in, ret);
 		ret->insns++;
 		ret->framed |= insn.kind == AS_INSN_CALL;
 		if (!split_insn(p + at, insn.len, &e))
@@ -171,7 +182,7 @@ static const uint8_t *bytes_of(const struct as_binary *b, const struct as_functi
 }
 
 struct judge {
-	size_t own, own_unopt, all, all_unopt, named, wide;
+	size_t own, own_unopt, unnamed, unnamed_unopt, wide;
 	uint64_t own_insns, own_moves, framed_bytes, fp_bytes, own_framed_bytes, own_fp_bytes;
 	const struct as_function *example;
 	bool only_own;
@@ -206,11 +217,10 @@ static void judge_one(struct as_disasm *d, const struct as_binary *b,
 	if (c.insns < MIN_INSNS)
 		return;
 	unopt = as_code_unoptimised(&c);
-	j->all++;
-	j->all_unopt += unopt;
+	j->unnamed += !f->name;
+	j->unnamed_unopt += !f->name && unopt;
 	if (!own)
 		return;
-	j->named++;
 	j->own++;
 	j->own_unopt += unopt;
 	j->wide += c.wide > 0;
@@ -236,11 +246,14 @@ static enum as_optimised verdict(size_t judged, size_t unopt, uint64_t insns)
 							    : AS_OPTIMISED_YES;
 }
 
-static enum as_optimised decide(const struct judge *j)
+/* Own functions decide; what is stripped may have a few exported ones only, then the others do. */
+static enum as_optimised decide(const struct judge *j, bool *ret_by_name)
 {
-	if (j->named)
-		return verdict(j->own, j->own_unopt, j->own_insns);
-	return verdict(j->all, j->all_unopt, j->all * MIN_INSNS);
+	enum as_optimised by_name = verdict(j->own, j->own_unopt, j->own_insns);
+
+	*ret_by_name = by_name != AS_OPTIMISED_UNKNOWN || (j->own && !j->unnamed);
+	return *ret_by_name ? by_name
+			    : verdict(j->unnamed, j->unnamed_unopt, j->unnamed * MIN_INSNS);
 }
 
 void as_binary_judge_code(struct as_binary *b, struct as_binary_facts *f)
@@ -248,6 +261,7 @@ void as_binary_judge_code(struct as_binary *b, struct as_binary_facts *f)
 	size_t step = AS_MAX(b->function.n / SAMPLE_FUNCTIONS, (size_t)1);
 	struct judge j = {0};
 	struct as_disasm *d;
+	bool by_name;
 
 	f->fp_share = f->own_fp_share = f->avx_share = -1;
 	if (as_elf_arch(b->elf) != AS_ARCH_X86_64 || as_disasm_missing(AS_ARCH_X86_64))
@@ -256,16 +270,16 @@ void as_binary_judge_code(struct as_binary *b, struct as_binary_facts *f)
 	for (size_t i = 0; i < b->function.n; i += step)
 		judge_one(d, b, &b->function.v[i], &j);
 	as_disasm_free(d);
-	f->optimised = decide(&j);
+	f->optimised = decide(&j, &by_name);
 	/* std is optimised and has no such checks: the program has them */
-	if (!j.named && f->rust && f->debug_assertions)
+	if (!by_name && f->rust && f->debug_assertions)
 		f->optimised = f->optimised == AS_OPTIMISED_YES ? AS_OPTIMISED_UNKNOWN
 								: AS_OPTIMISED_NO;
 	f->judged_own = j.own;
 	f->unopt_own = j.own_unopt;
-	f->judged_all = j.all;
-	f->unopt_all = j.all_unopt;
-	f->judged_named = j.named;
+	f->judged_unnamed = j.unnamed;
+	f->unopt_unnamed = j.unnamed_unopt;
+	f->judged_by_name = by_name;
 	f->stack_share = j.own_insns ? (double)j.own_moves / (double)j.own_insns : 0;
 	if (j.framed_bytes)
 		f->fp_share = (double)j.fp_bytes / (double)j.framed_bytes;
@@ -282,6 +296,7 @@ static enum as_optimised quick_look(struct as_binary *b)
 	enum { TABLE_ENTRIES = 4096, OWN = 64, LOOKED_AT = 1000, EH_FRAME_MAX = 256 << 10 };
 	struct judge j = {.only_own = true};
 	struct as_disasm *d;
+	bool by_name;
 	size_t step;
 
 	as_binary_code(b);
@@ -296,7 +311,7 @@ static enum as_optimised quick_look(struct as_binary *b)
 	for (size_t i = 0; i < b->function.n && j.own < OWN; i += step)
 		judge_one(d, b, &b->function.v[i], &j);
 	as_disasm_free(d);
-	return decide(&j);
+	return decide(&j, &by_name);
 }
 
 enum as_optimised as_binary_optimised(const char *path)

@@ -15,6 +15,8 @@ struct as_case {
 void as_binary_findings(const struct as_case *c);
 
 /* The lines a profile of the manifest lacks for measuring; nothing when all is well. */
+char *as_project_lines(const char *manifest,
+		       const char *profile_name); /* caller frees; NULL: none lacking */
 void as_project_findings(const char *manifest, const char *profile_name,
 			 struct as_findings *out);
 

@@ -222,28 +222,44 @@ static bool has_std_paths(const uint8_t *p, size_t n)
 	return false;
 }
 
+/* In two parts, so that this program does not have the texts itself. */
+static bool has_text(const uint8_t *p, size_t n, const char *head, const char *tail)
+{
+	const uint8_t *end = p + n;
+	size_t h = strlen(head), t = strlen(tail);
+
+	while ((p = memmem(p, (size_t)(end - p), head, h))) {
+		p += h;
+		if ((size_t)(end - p) >= t && memcmp(p, tail, t) == 0)
+			return true;
+	}
+	return false;
+}
+
 static void find_strings(struct as_binary_facts *f, const uint8_t *p, size_t n)
 {
 	static const struct {
-		const char *text, *name;
+		const char *head, *tail, *name;
 	} allocators[] = {
-		{"<jemalloc>: ", "jemalloc"},
-		{"mimalloc: ", "mimalloc"},
-		{"tcmalloc: ", "tcmalloc"},
+		{"<jemal", "loc>: ", "jemalloc"},
+		{"mimal", "loc: ", "mimalloc"},
+		{"tcmal", "loc: ", "tcmalloc"},
 	};
 
 	for (size_t i = 0; !f->allocator && i < AS_ARRAY_LEN(allocators); i++) {
-		if (find(p, n, allocators[i].text))
+		if (has_text(p, n, allocators[i].head, allocators[i].tail))
 			f->allocator = allocators[i].name;
 	}
-	f->debug_assertions |= find(p, n, "unsafe precondition(s) violated") != NULL;
-	f->overflow_checks |= find(p, n, "attempt to add with overflow") != NULL ||
-			      find(p, n, "attempt to multiply with overflow") != NULL;
+	/* of Rust's core and std */
+	f->debug_assertions |= has_text(p, n, "unsafe precon", "dition(s) violated");
+	f->overflow_checks |= has_text(p, n, "attempt to ", "add with overflow") ||
+			      has_text(p, n, "attempt to ", "multiply with overflow");
 	f->rust |= has_std_paths(p, n);
 	if (f->is_static && f->libc == AS_LIBC_NONE) {
 		if (find(p, n, "GNU C Library") || find(p, n, "glibc: "))
 			f->libc = AS_LIBC_GLIBC;
-		else if (find(p, n, "No error information")) /* musl's text of errno 0 */
+		else if (find(p, n, "No error information") || /* of errno 0, of %a */
+			 find(p, n, "-0X+0X 0X-0x+0x 0x"))
 			f->libc = AS_LIBC_MUSL;
 	}
 	find_runtimes(f, p, n);
@@ -344,6 +360,8 @@ void as_binary_linked(struct as_binary *b, struct as_binary_facts *f)
 	/* a damaged table gives what it has */
 	(void)as_elf_each_symbol(b->elf, on_symbol, f, NULL);
 	f->rust |= f->names_v0 || f->names_legacy;
+	if (!f->rust)
+		f->nruntimes = 0;
 	allocator_of_libraries(f);
 	if (!f->linker && as_elf_find_section(b->elf, ".note.gnu.gold-version"))
 		f->linker = as_xstrdup("GNU gold");

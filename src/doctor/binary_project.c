@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/sys.h"
+#include "doctor/binary_file.h"
 #include "doctor/binary_find.h"
 #include "doctor/profiles.h"
 
@@ -25,34 +26,48 @@ static bool strips(const char *v, bool debug_off)
 	return strcmp(v, "false") != 0 && strcmp(v, "none") != 0;
 }
 
-static void advise(struct as_findings *out, const char *manifest, const char *name,
-		   const struct as_cargo_profile *p)
+/* What the profile lacks, and why that is said: "debug is not set, strip = true". */
+static void lines_lacking(const struct as_cargo_profile *p, bool dev, struct as_buf *lines,
+			  struct as_buf *what)
 {
-	bool dev = strcmp(name, "dev") == 0 || strcmp(name, "test") == 0;
 	bool debug_off = debug_is_off(p->debug, dev);
-	AS_CLEANUP(as_buf_clear) struct as_buf lines = {0}, what = {0};
-	struct as_finding *x;
 
 	if (debug_off) {
-		as_buf_adds(&lines, "debug = 1\n");
-		as_buf_addf(&what, "debug%s%s", *p->debug ? " = " : " is not set",
+		as_buf_adds(lines, "debug = 1\n");
+		as_buf_addf(what, "debug%s%s", *p->debug ? " = " : " is not set",
 			    *p->debug ? p->debug : "");
 	}
 	if (*p->strip && strips(p->strip, debug_off)) {
-		as_buf_adds(&lines, "strip = false\n");
-		as_buf_addf(&what, "%sstrip = %s", what.len ? ", " : "", p->strip);
+		as_buf_adds(lines, "strip = false\n");
+		as_buf_addf(what, "%sstrip = %s", what->len ? ", " : "", p->strip);
 	}
 	if (!dev && (strcmp(p->opt_level, "0") == 0 || strcmp(p->opt_level, "1") == 0)) {
-		as_buf_adds(&lines, "opt-level = 3\n");
-		as_buf_addf(&what, "%sopt-level = %s", what.len ? ", " : "", p->opt_level);
+		as_buf_adds(lines, "opt-level = 3\n");
+		as_buf_addf(what, "%sopt-level = %s", what->len ? ", " : "", p->opt_level);
 	}
 	if (!dev && strcmp(p->debug_assertions, "true") == 0) {
-		as_buf_adds(&lines, "debug-assertions = false\n");
-		as_buf_addf(&what, "%sdebug-assertions = true", what.len ? ", " : "");
+		as_buf_adds(lines, "debug-assertions = false\n");
+		as_buf_addf(what, "%sdebug-assertions = true", what->len ? ", " : "");
 	}
+	if (lines->len)
+		lines->p[--lines->len] = 0; /* the last newline */
+}
+
+static bool is_dev(const char *name)
+{
+	return strcmp(name, "dev") == 0 || strcmp(name, "test") == 0;
+}
+
+static void advise(struct as_findings *out, const char *manifest, const char *name,
+		   const struct as_cargo_profile *p)
+{
+	AS_CLEANUP(as_buf_clear) struct as_buf lines = {0}, what = {0};
+	struct as_finding *x;
+
+	lines_lacking(p, is_dev(name), &lines, &what);
 	if (!lines.len) {
 		as_findings_add(out, AS_AREA_BINARY, "cargo-profile", AS_SEVERITY_OK,
-				"profile %s is fit to be measured", name);
+				"profile %s keeps lines and names", name);
 		return;
 	}
 	x = as_findings_add(out, AS_AREA_BINARY, "cargo-profile", AS_SEVERITY_INFO,
@@ -60,8 +75,20 @@ static void advise(struct as_findings *out, const char *manifest, const char *na
 	as_finding_why(x,
 		       "builds of this profile show no source lines or inlined functions, or "
 		       "measure another program; assay cargo sets debug and strip itself");
-	lines.p[lines.len - 1] = 0;
 	as_finding_fix(x, "%s:\n[profile.%s]\n%s", manifest, name, lines.p);
+	x->full = true;
+}
+
+char *as_project_lines(const char *manifest, const char *name)
+{
+	AS_CLEANUP(as_buf_clear) struct as_buf text = {0}, lines = {0}, what = {0};
+	struct as_cargo_profile p;
+
+	if (as_read_file(manifest, MANIFEST_MAX, &text, NULL) < 0)
+		return NULL;
+	as_cargo_profile_read(as_buf_str(&text), text.len, name, &p);
+	lines_lacking(&p, is_dev(name), &lines, &what);
+	return lines.len ? as_buf_detach(&lines) : NULL;
 }
 
 void as_project_findings(const char *manifest, const char *name, struct as_findings *out)
@@ -83,50 +110,93 @@ void as_doctor_project(const char *folder, struct as_findings *out)
 		as_project_findings(manifest, "release", out);
 }
 
-static bool is_script(const char *path, char *ret, size_t n)
+static void script(const struct as_file_look *look, struct as_findings *out)
 {
-	/* O_NONBLOCK: a FIFO at this path must not hang us */
-	AS_CLEANUP(as_close_autop)
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	char line[256] = "";
-	ssize_t got = fd < 0 ? 0 : read(fd, line, sizeof line - 1);
+	bool by_env = !strstr(look->interpreter, look->reader) ||
+		      strncmp(look->interpreter, look->reader, strlen(look->reader)) != 0;
+	struct as_finding *x =
+		as_findings_add(out, AS_AREA_BINARY, "script", AS_SEVERITY_INFO,
+				by_env ? "a script, run by %s (%s)" : "a script, run by %s",
+				look->reader, look->interpreter);
 
-	if (got < 2 || strncmp(line, "#!", 2) != 0)
-		return false;
-	line[strcspn(line, "\n")] = 0;
-	snprintf(ret, n, "%s", line + 2 + strspn(line + 2, " "));
-	return true;
+	as_finding_why(x, "its lines are not seen: what is measured is the interpreter's own "
+			  "code, and what it starts");
+	as_finding_fix(x, "assay doctor %s   (the program that runs it)", look->reader);
+	x->full = true;
 }
 
-static void script(const char *interpreter, struct as_findings *out)
+static int no_program(const char *path, const struct as_file_look *look, struct as_error *err)
 {
-	struct as_finding *x = as_findings_add(out, AS_AREA_BINARY, "script", AS_SEVERITY_INFO,
-					       "a script, run by %s", interpreter);
+	return as_fail(err, AS_E_FORMAT, 0, "cannot look into '%s': it is %s", path,
+		       look->what);
+}
 
-	as_finding_why(x, "what is recorded is its interpreter and what it starts");
-	as_finding_fix(x, "assay doctor %.*s", (int)strcspn(interpreter, " "), interpreter);
+static void cut_short(const struct as_file_look *look, struct as_findings *out)
+{
+	AS_CLEANUP(as_buf_clear) struct as_buf there = {0}, all = {0};
+	struct as_finding *x;
+
+	as_fmt_bytes(&there, look->size_bytes);
+	as_fmt_bytes(&all, look->size_bytes + look->missing_bytes);
+	x = as_findings_add(out, AS_AREA_BINARY, "truncated", AS_SEVERITY_BAD,
+			    "the file is cut short: %s of at least %s are there", there.p,
+			    all.p);
+	as_finding_why(x, "it cannot be run; nothing else is said of it");
+	as_finding_fix(x, "copy or build it again");
+}
+
+static void foreign(const struct as_file_look *look, struct as_findings *out)
+{
+	struct as_finding *x = as_findings_add(out, AS_AREA_BINARY, "machine", AS_SEVERITY_WARN,
+					       "a program for %s", look->machine);
+
+	as_finding_why(x, "it does not run here but under an emulator, whose times say nothing "
+			  "of that machine's");
+	as_finding_fix(x, "measure it where it belongs, or build it for this machine");
+}
+
+static void shorten(struct as_findings *out, const char *id)
+{
+	as_vec_foreach (it, &out->all) {
+		if (strcmp(it->id, id) == 0)
+			it->full = false;
+	}
 }
 
 int as_doctor_binary(const struct as_doctor *d, const char *path, struct as_findings *out,
 		     struct as_error *err)
 {
 	struct as_binary_facts facts;
-	char profile[64] = "release", interpreter[256];
+	char profile[64] = "release";
 	AS_CLEANUP(as_free_autop) char *manifest = NULL;
-	int r;
+	struct as_file_look look;
+	int r = as_file_look(path, &look, err);
 
 	(void)d;
-	if (is_script(path, interpreter, sizeof interpreter)) {
-		script(interpreter, out);
+	if (r < 0)
+		return r;
+	if (look.kind == AS_FILE_OTHER)
+		return no_program(path, &look, err);
+	if (look.kind == AS_FILE_SCRIPT || look.missing_bytes) {
+		if (look.kind == AS_FILE_SCRIPT)
+			script(&look, out);
+		else
+			cut_short(&look, out);
 		return AS_OK;
 	}
 	r = as_binary_facts_read(path, &facts, err);
 	if (r < 0)
 		return r;
+	if (look.machine)
+		foreign(&look, out);
 	manifest = as_manifest_of_program(path, profile, sizeof profile);
 	as_binary_findings(&(struct as_case){&facts, profile, manifest, out});
-	if (manifest)
+	if (manifest) {
 		as_project_findings(manifest, profile, out);
+		/* the lines stand with what they mend */
+		if (facts.debug == AS_DEBUG_NONE || facts.optimised == AS_OPTIMISED_NO)
+			shorten(out, "cargo-profile");
+	}
 	as_binary_facts_clear(&facts);
 	return AS_OK;
 }

@@ -34,13 +34,16 @@ int as_check_engines(const struct as_doctor *d, struct as_findings *out)
 		/* one engine that cannot is no harm while another can */
 		if (s != AS_SEVERITY_OK && (better || c[1]))
 			s = AS_SEVERITY_INFO;
+		/* what keeps the kernel's part back is a finding of its own */
+		if (r.can == AS_PROBE_PARTLY && as_doctor_is_bound(d))
+			s = AS_SEVERITY_INFO;
 		f = as_findings_add(out, AS_AREA_RIGHTS, "engine", s,
 				    r.can == AS_PROBE_YES      ? "engine %s (%s)"
 				    : r.can == AS_PROBE_PARTLY ? "engine %s works in part: %s"
 							       : "engine %s cannot be used: %s",
 				    (*c)->name, r.can == AS_PROBE_YES ? (*c)->summary : r.why);
 		if (r.can != AS_PROBE_YES) {
-			as_finding_why(f, "it is for %s", (*c)->summary);
+			as_finding_why(f, "it would give %s", (*c)->summary);
 			if (r.remedy[0])
 				as_finding_fix(f, "%s", r.remedy);
 		}

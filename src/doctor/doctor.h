@@ -51,6 +51,7 @@ struct as_finding {
 	char *why;  /* what it does to figures, with its size where it was measured; or NULL */
 	char *fix;  /* lines ready to paste, the least invasive first; or NULL */
 	const char *fixable; /* name for --fix, static; or NULL */
+	bool full;           /* INFO: why and fix are shown without being asked for */
 };
 struct as_findings {
 	AS_VEC(struct as_finding) all;

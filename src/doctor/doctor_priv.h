@@ -54,6 +54,7 @@ void as_cgroups_clear(struct as_cgroups *c);
 bool as_doctor_is_virtual(const struct as_doctor *d, char *ret, size_t n); /* ret: by whom */
 bool as_doctor_is_container(const struct as_doctor *d, char *ret, size_t n);
 bool as_doctor_has_pmu(const struct as_doctor *d);
+bool as_doctor_is_bound(const struct as_doctor *d); /* by perf_event_paranoid above 1 */
 uint64_t as_doctor_caps(const struct as_doctor *d); /* effective ones; 0 where unknown */
 
 #define AS_CHECK(name) int as_check_##name(const struct as_doctor *d, struct as_findings *out)

@@ -42,6 +42,14 @@ static bool unbound(const struct as_doctor *d)
 	return as_doctor_caps(d) & (CAP_BIT(CAP_SYS_ADMIN) | CAP_BIT(CAP_PERFMON));
 }
 
+bool as_doctor_is_bound(const struct as_doctor *d)
+{
+	int64_t v;
+
+	return as_doctor_number(&v, d->proc, "sys/kernel/perf_event_paranoid") && v > 1 &&
+	       !unbound(d);
+}
+
 int as_check_paranoid(const struct as_doctor *d, struct as_findings *out)
 {
 	static const char *const means[] = {"own programs, kernel included, whole CPUs",

@@ -75,6 +75,9 @@ static void column_item(struct column *c, const char *text, const char *separato
 
 	if (c->cursor > c->at) {
 		if (c->cursor + sep + w > (size_t)c->style->width) {
+			/* what ends a line with it is followed by another entry */
+			if (c->cursor + 2 <= (size_t)c->style->width)
+				as_buf_adds(c->out, " ·");
 			column_break(c);
 		} else {
 			as_buf_adds(c->out, separator);
@@ -174,6 +177,13 @@ static void add_finding(struct area *a, const struct as_finding *f, size_t fix_a
 	as_buf_addc(a->out, '\n');
 }
 
+/* With its reason and remedy, not as a word in a list. */
+static bool in_full(const struct as_finding *f, const struct as_doctor_style *style)
+{
+	return f->severity >= AS_SEVERITY_WARN ||
+	       (f->severity == AS_SEVERITY_INFO && (style->all || f->full));
+}
+
 /* The column where fixes stand: behind the longest finding that leaves room for its own. */
 static size_t fix_column(const struct as_findings *f, enum as_area area,
 			 const struct as_doctor_style *style)
@@ -184,7 +194,7 @@ static size_t fix_column(const struct as_findings *f, enum as_area area,
 		size_t w = AT + width_of(it->what) + GAP;
 
 		if (it->area != area || !it->fix || strchr(it->fix, '\n') ||
-		    (it->severity < AS_SEVERITY_WARN && !style->all))
+		    !in_full(it, style))
 			continue;
 		if (w + width_of(it->fix) <= (size_t)style->width)
 			at = AS_MAX(at, w);
@@ -199,7 +209,7 @@ static void add_list(struct area *a, const struct as_findings *f, enum as_area a
 	bool any = false;
 
 	as_vec_foreach (it, &f->all) {
-		if (it->area != area || it->severity != severity)
+		if (it->area != area || it->severity != severity || in_full(it, a->style))
 			continue;
 		if (!any)
 			begin(a, severity == AS_SEVERITY_OK ? "✓" : "i",
@@ -218,15 +228,13 @@ static void add_area(const struct as_findings *f, enum as_area area,
 	size_t fix_at = fix_column(f, area, style);
 
 	for (int s = AS_SEVERITY_BAD; s >= AS_SEVERITY_INFO; s--) {
-		if (s == AS_SEVERITY_INFO && !style->all)
-			break;
 		as_vec_foreach (it, &f->all) {
-			if (it->area == area && it->severity == (enum as_severity)s)
+			if (it->area == area && it->severity == (enum as_severity)s &&
+			    in_full(it, style))
 				add_finding(&a, it, fix_at);
 		}
 	}
-	if (!style->all)
-		add_list(&a, f, area, AS_SEVERITY_INFO);
+	add_list(&a, f, area, AS_SEVERITY_INFO);
 	add_list(&a, f, area, AS_SEVERITY_OK);
 }
 
