@@ -25,18 +25,20 @@ const char *as_change_name(enum as_change c)
 }
 
 /* Inlined functions are compared only where both sides know theirs. */
-static void settle_inlining(struct making *k)
+static void settle_inlining(struct making *k, bool knows[2])
 {
 	struct as_diff *d = k->d;
-	double share[2] = {0};
+	double inlined[2] = {0};
 
 	for (size_t i = 0; i < k->n; i++) {
 		int side = i >= d->request.na;
+		double share;
 
-		share[side] = AS_MAX(share[side], as_diff_inlined_share(k->sessions[i].model));
+		knows[side] |= as_diff_knows_inlines(k->sessions[i].model, &share);
+		inlined[side] = AS_MAX(inlined[side], share);
 	}
 	for (int side = 0; side < 2; side++) {
-		if (share[side] == 0 && share[!side] >= INLINED_MIN) {
+		if (!knows[side] && inlined[!side] >= INLINED_MIN) {
 			d->lacks_inlines = side + 1;
 			d->request.query.no_inline = true;
 		}
@@ -88,13 +90,15 @@ static int match(struct making *k, struct as_error *err)
 static int run(struct making *k, struct as_error *err)
 {
 	struct as_diff *d = k->d;
+	bool knows[2] = {false, false};
 	int r;
 
-	settle_inlining(k);
+	settle_inlining(k, knows);
 	k->match.loose = manglings_differ(k);
+	as_diff_match_modules(&k->match, k->sessions, k->n);
 	r = match(k, err);
 	if (r == AS_OK && d->request.query.by == AS_BY_FUNCTION &&
-	    !d->request.query.no_inline && as_diff_find_inlinings(d, &k->match, k->sessions))
+	    as_diff_find_inlinings(d, &k->match, k->sessions, knows))
 		r = match(k, err);
 	if (r == AS_OK && d->request.tree)
 		r = as_diff_make_tree(d, &k->match, k->sessions, &k->names, err);

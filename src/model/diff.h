@@ -51,7 +51,7 @@ const char *as_change_name(enum as_change c); /* "undecided", … */
 struct as_diff_side {
 	struct as_share share; /* of self or total, as asked; mean of the sessions */
 	double cpu_s;      /* the same in seconds of CPU time, per run; NaN: not comparable */
-	uint32_t sessions; /* that have the row */
+	uint32_t sessions; /* that have the row, be it as a caller only */
 };
 
 struct as_diff_row {
@@ -89,11 +89,13 @@ struct as_diff_node {
 };
 
 /* A function that is a frame of its own on one side and only inlined on the other. It has no row:
- * its time counts for the functions it is inlined into, on both sides. */
+ * its time counts for the functions it is inlined into, on both sides. Without debug information of
+ * inlined functions the same is done for one that is gone while its caller took over its time. */
 struct as_diff_inlining {
 	const char *name, *full_name;
 	const char *into; /* most of it, where it is inlined */
 	bool now;         /* inlined in b; else in a */
+	bool likely;      /* no debug information says so */
 	double a, b; /* shares, self or total as asked; b as the debug information has it */
 };
 

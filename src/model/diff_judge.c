@@ -80,6 +80,13 @@ double as_diff_cpu_s(const struct as_diff_session *v, size_t n)
 	return sum;
 }
 
+static bool has(const struct working *w, const struct as_diff_session *s, size_t name,
+		const struct as_share *share)
+{
+	return share->samples ||
+	       (!w->d->request.tree && name < s->present.n && s->present.v[name]);
+}
+
 static void fill_side(const struct working *w, const struct side *side, size_t name,
 		      struct as_diff_side *ret)
 {
@@ -94,7 +101,7 @@ static void fill_side(const struct working *w, const struct side *side, size_t n
 		below += (s.value - s.low) * (s.value - s.low);
 		above += (s.high - s.value) * (s.high - s.value);
 		ret->cpu_s += s.value * seconds(&side->v[i]) / n;
-		ret->sessions += s.samples != 0;
+		ret->sessions += has(w, &side->v[i], name, &s);
 	}
 	ret->share.low = AS_MAX(0, ret->share.value - sqrt(below) / n);
 	ret->share.high = AS_MIN(1, ret->share.value + sqrt(above) / n);

@@ -39,7 +39,18 @@ static void add_file(const struct as_model *m, const char *file, struct as_buf *
 	as_buf_adds(out, file);
 }
 
-static void add_line(const struct as_model *m, const struct as_row *r, struct as_buf *out)
+/* Only Rust's names have crates, and two manglings. */
+static void add_function(const struct as_diff_match *d, const struct as_row *r,
+			 struct as_buf *out)
+{
+	if (d->loose && r->crate && *r->crate)
+		as_loose_function(r->full_name, out);
+	else
+		as_stable_function(r->full_name, out);
+}
+
+static void add_line(const struct as_diff_match *d, const struct as_model *m,
+		     const struct as_row *r, struct as_buf *out)
 {
 	/* The function's first line is where it is declared; its body may move as a whole. */
 	const struct as_m_function *f = NULL;
@@ -48,7 +59,7 @@ static void add_line(const struct as_model *m, const struct as_row *r, struct as
 		if (m->functions.v[i].full == r->full_name)
 			f = &m->functions.v[i];
 	}
-	as_stable_function(r->full_name, out);
+	add_function(d, r, out);
 	if (f && f->line && r->line >= f->line) {
 		as_buf_addf(out, "+%u", r->line - f->line);
 		return;
@@ -58,17 +69,33 @@ static void add_line(const struct as_model *m, const struct as_row *r, struct as
 	as_buf_addf(out, ":%u", r->line);
 }
 
-static void stable_key(const struct as_model *m, enum as_by by, const struct as_row *r,
-		       struct as_buf *out)
+static bool is_rebuilt(const struct as_diff_match *d, const char *module)
+{
+	as_vec_foreach (name, &d->rebuilt) {
+		if (strcmp(*name, module) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void stable_key(struct as_diff_match *d, const struct as_model *m, enum as_by by,
+		       struct as_row *r, struct as_buf *out)
 {
 	switch (by) {
 	case AS_BY_FUNCTION:
-		as_stable_function(r->full_name, out);
+		if (r->unsymbolized && is_rebuilt(d, r->module)) {
+			/* an address of one build is none of another */
+			as_buf_addf(out, "[%s without names]", r->module);
+			r->name = r->full_name = as_arena_strdup(d->arena, as_buf_str(out));
+			add_module(m, r->module, out);
+			break;
+		}
+		add_function(d, r, out);
 		as_buf_addc(out, '\n');
 		add_module(m, r->module, out);
 		break;
 	case AS_BY_LINE:
-		add_line(m, r, out);
+		add_line(d, m, r, out);
 		break;
 	case AS_BY_FILE:
 		add_file(m, r->name, out);
@@ -113,7 +140,7 @@ uint32_t as_diff_match_name(struct as_diff_match *d, const struct as_profile *p,
 	struct as_row row;
 
 	as_profile_name(p, key, &row);
-	stable_key(p->model, p->query.by, &row, &text);
+	stable_key(d, p->model, p->query.by, &row, &text);
 	return name_of(d, &text, &row);
 }
 
@@ -125,9 +152,11 @@ static bool name_rows(struct as_diff_match *d, const struct as_profile *p, uint3
 	bool twice = false;
 
 	for (size_t i = 0; i < p->rows.n; i++) {
+		struct as_row row = p->rows.v[i];
+
 		as_buf_reset(&key);
-		stable_key(p->model, p->query.by, &p->rows.v[i], &key);
-		ret[i] = name_of(d, &key, &p->rows.v[i]);
+		stable_key(d, p->model, p->query.by, &row, &key);
+		ret[i] = name_of(d, &key, &row);
 	}
 	seen = as_xcalloc(d->names.n + 1, 1);
 	for (size_t i = 0; i < p->rows.n; i++)
@@ -161,14 +190,16 @@ static uint32_t *aliases(const struct as_profile *p, const uint32_t *names, size
 static void take_shares(const struct as_profile *p, const uint32_t *names, bool total,
 			size_t nnames, struct as_diff_session *ret)
 {
-	ret->shares.n = ret->selfs.n = 0;
+	ret->shares.n = ret->selfs.n = ret->present.n = 0;
 	while (ret->shares.n < nnames) {
 		as_vec_push(&ret->shares, (struct as_share){0});
 		as_vec_push(&ret->selfs, (struct as_share){0});
+		as_vec_push(&ret->present, 0);
 	}
 	for (size_t i = 0; i < p->rows.n; i++) {
 		ret->shares.v[names[i]] = total ? p->rows.v[i].total : p->rows.v[i].self;
 		ret->selfs.v[names[i]] = p->rows.v[i].self;
+		ret->present.v[names[i]] = 1;
 	}
 }
 
@@ -225,10 +256,49 @@ int as_diff_match_add(struct as_diff_match *d, const struct as_query *q, bool to
 	return AS_OK;
 }
 
+/* What a module is called in all sessions: as keys have it. */
+static void module_key(const struct as_model *m, uint32_t module, struct as_buf *out)
+{
+	as_buf_reset(out);
+	add_module(m, m->modules.v[module].name, out);
+}
+
+void as_diff_match_modules(struct as_diff_match *d, const struct as_diff_session *s, size_t n)
+{
+	AS_CLEANUP(as_buf_clear) struct as_buf key = {0};
+	struct as_map64 first = {0}; /* name -> session << 32 | module */
+
+	for (uint64_t i = 0; i < n; i++) {
+		const struct as_model *m = s[i].model;
+
+		for (uint32_t k = 0; k < m->modules.n; k++) {
+			const struct as_m_module *a, *b = &m->modules.v[k];
+			bool fresh;
+			uint64_t *at;
+
+			if (b->kind != AS_MODULE_FILE || !b->build_id_len)
+				continue;
+			module_key(m, k, &key);
+			at = as_map64_put(&first, as_hash64(as_buf_str(&key), key.len) >> 1,
+					  &fresh);
+			if (fresh)
+				*at = i << 32 | k;
+			a = &s[*at >> 32].model->modules.v[(uint32_t)*at];
+			if (a->build_id_len == b->build_id_len &&
+			    memcmp(a->build_id, b->build_id, a->build_id_len) == 0)
+				continue;
+			as_vec_push(&d->rebuilt, a->name);
+			as_vec_push(&d->rebuilt, b->name);
+		}
+	}
+	as_map64_clear(&first);
+}
+
 void as_diff_session_clear(struct as_diff_session *s)
 {
 	as_vec_clear(&s->shares);
 	as_vec_clear(&s->selfs);
+	as_vec_clear(&s->present);
 	free(s->name_of_key);
 	free(s->alias);
 	free(s->hidden);
@@ -237,5 +307,6 @@ void as_diff_session_clear(struct as_diff_session *s)
 void as_diff_match_clear(struct as_diff_match *d)
 {
 	as_vec_clear(&d->names);
+	as_vec_clear(&d->rebuilt);
 	as_map64_clear(&d->by_key);
 }

@@ -22,6 +22,7 @@ struct as_diff_session {
 	uint64_t samples;               /* of the scope */
 	AS_VEC(struct as_share) shares; /* of what is judged; samples 0: it has no such row */
 	AS_VEC(struct as_share) selfs;  /* by index into the match's names; likewise */
+	AS_VEC(uint8_t) present;        /* likewise: 1: it stands in some stack */
 	uint32_t *name_of_key;          /* per key of its profiles, AS_NONE: none. Owned */
 	uint32_t nkeys;
 	uint32_t *alias; /* keys of one name count as one; NULL: each has its own. Owned */
@@ -32,6 +33,7 @@ struct as_diff_match {
 	struct as_arena *arena;
 	AS_VEC(struct as_diff_name) names;
 	struct as_map64 by_key;
+	AS_VEC(const char *) rebuilt; /* modules that are another build in some session */
 	bool loose; /* the sides' names are mangled in two ways: as_loose_function */
 };
 struct as_diff_names { /* what is judged is called; names only */
@@ -39,6 +41,8 @@ struct as_diff_names { /* what is judged is called; names only */
 	size_t n, cap;
 };
 
+/* Finds modules of which the sessions have several builds. Before the first as_diff_match_add. */
+void as_diff_match_modules(struct as_diff_match *d, const struct as_diff_session *s, size_t n);
 /* Profiles s->model by its names (s->hidden applied) and fills s. Its shares may be fewer than
  * names in the end. Again: with another s->hidden. */
 int as_diff_match_add(struct as_diff_match *d, const struct as_query *q, bool total,
@@ -51,12 +55,15 @@ void as_diff_match_clear(struct as_diff_match *d);
 /*
  * Functions that are frames of their own on one side and only inlined on the other: sets `hidden` of
  * all sessions, so that their time counts for the functions they are inlined into on both sides, and
- * adds them to d->inlinings. Sessions as as_diff_match_add left them. Returns whether there are any.
+ * adds them to d->inlinings. Sessions as as_diff_match_add left them. knows: whether a side's debug
+ * information tells inlined functions; else what is gone there is judged by its caller. Returns whether
+ * there are any.
  */
 bool as_diff_find_inlinings(struct as_diff *d, const struct as_diff_match *m,
-			    struct as_diff_session *sessions);
-/* The weight that stands in inlined functions of the program's own module, as a share of all there. */
-double as_diff_inlined_share(const struct as_model *m);
+			    struct as_diff_session *sessions, const bool knows[2]);
+/* Whether the debug information of the program's own module would tell inlined functions; ret_inlined:
+ * the share of its weight that stands in such. */
+bool as_diff_knows_inlines(const struct as_model *m, double *ret_inlined);
 
 /* The trees as one: d->nodes, and per node (node i is name i) names and the sessions' shares. */
 int as_diff_make_tree(struct as_diff *d, struct as_diff_match *m,

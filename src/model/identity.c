@@ -90,6 +90,105 @@ void as_stable_function(const char *full, struct as_buf *out)
 	}
 }
 
+/* ---- Rust names without type parameters ---- */
+
+/* At s[at] == '<': whether type parameters begin, not a path of its own ("<A as B>::c"). */
+static bool begins_parameters(const char *s, size_t at)
+{
+	return at && (is_word(s[at - 1]) || s[at - 1] == ':' || s[at - 1] == '}') &&
+	       strncmp(s + at, "<impl ", 6) != 0;
+}
+
+/* Behind the '>' that ends what begins at s[at] == '<'; the end of the text when there is none. */
+static size_t group_end(const char *s, size_t at)
+{
+	size_t depth = 0;
+
+	for (; s[at]; at++) {
+		if (s[at] == '<')
+			depth++;
+		else if (s[at] == '>' && s[at - 1] != '-' && --depth == 0)
+			return at + 1;
+	}
+	return at;
+}
+
+static void drop_parameters(const char *s, struct as_buf *out)
+{
+	for (size_t i = 0; s[i];) {
+		if (s[i] == '<' && begins_parameters(s, i)) {
+			while (out->len && out->p[out->len - 1] == ':')
+				out->p[--out->len] = 0;
+			i = group_end(s, i);
+		} else if ((s[i] == '{' || s[i] == '}') && s[i + 1] == s[i]) {
+			as_buf_addc(out, s[i]);
+			i += 2;
+		} else {
+			as_buf_addc(out, s[i++]);
+		}
+	}
+}
+
+/* " as " outside of the groups in s[0 … n). */
+static const char *find_apart(const char *s, size_t n, const char *word)
+{
+	size_t depth = 0, len = strlen(word);
+
+	for (size_t i = 0; i + len <= n; i++) {
+		depth += s[i] == '<';
+		depth -= s[i] == '>' && depth && i && s[i - 1] != '-';
+		if (!depth && strncmp(s + i, word, len) == 0)
+			return s + i;
+	}
+	return NULL;
+}
+
+/* "<A>::b", "x::<impl A>::b" -> "A::b"; "x::<impl B for A>::c" -> "<A as B>::c". */
+static void even_impls(const char *s, struct as_buf *out)
+{
+	size_t start = out->len;
+
+	for (size_t i = 0; s[i];) {
+		size_t end, n;
+		const char *in = s + i + 1, *cut;
+
+		if (s[i] != '<') {
+			as_buf_addc(out, s[i++]);
+			continue;
+		}
+		end = group_end(s, i);
+		n = end - i - (s[end - 1] == '>' ? 2 : 1);
+		cut = n > 5 && strncmp(in, "impl ", 5) == 0 ? find_apart(in + 5, n - 5, " for ")
+							    : NULL;
+		if (cut) {
+			out->len = start;
+			as_buf_addc(out, '<');
+			as_buf_add(out, cut + 5, n - (size_t)(cut + 5 - in));
+			as_buf_adds(out, " as ");
+			as_buf_add(out, in + 5, (size_t)(cut - in) - 5);
+			as_buf_addc(out, '>');
+		} else if (n > 5 && strncmp(in, "impl ", 5) == 0) {
+			out->len = start;
+			as_buf_add(out, in + 5, n - 5);
+		} else if (find_apart(in, n, " as ")) {
+			as_buf_add(out, s + i, end - i);
+		} else {
+			as_buf_add(out, in, n);
+		}
+		i = end;
+	}
+}
+
+void as_loose_function(const char *full, struct as_buf *out)
+{
+	AS_CLEANUP(as_buf_clear) struct as_buf stable = {0};
+	AS_CLEANUP(as_buf_clear) struct as_buf plain = {0};
+
+	as_stable_function(full, &stable);
+	drop_parameters(as_buf_str(&stable), &plain);
+	even_impls(as_buf_str(&plain), out);
+}
+
 void as_stable_module(const char *name, struct as_buf *out)
 {
 	size_t n = strlen(name);

@@ -259,6 +259,7 @@ static void json_inlinings(struct as_json *j, const struct as_diff *d)
 		as_json_str(j, "full_name", i->full_name);
 		as_json_str(j, "into", i->into);
 		as_json_str(j, "inlined", i->now ? "b" : "a");
+		as_json_bool(j, "likely", i->likely);
 		as_json_num(j, "share_a", i->a, 6);
 		as_json_num(j, "share_b", i->b, 6);
 		as_json_end(j);

@@ -217,7 +217,12 @@ static void add_inlinings(const struct as_diff *d, const struct as_style *style,
 			    i->now ? "before" : "after ");
 		as_fmt_quoted(out, as_report_name(&row, style),
 			      strlen(as_report_name(&row, style)));
-		as_buf_adds(out, i->now ? ": inlined now, into " : ": no longer inlined into ");
+		if (i->likely)
+			as_buf_adds(out, i->now ? ": gone, its time is now in "
+						: ": new, its time was in ");
+		else
+			as_buf_adds(out, i->now ? ": inlined now, into "
+						: ": no longer inlined into ");
 		as_fmt_quoted(out, i->into, strlen(i->into));
 		as_buf_addc(out, '\n');
 	}

@@ -68,6 +68,40 @@ static void what_belongs_to_the_name_stays(void **state)
 		stable(as_stable_function, names[i], names[i]);
 }
 
+/* Left: legacy names; middle: v0 names; right: what both become. */
+static void both_manglings_of_a_function_are_one(void **state)
+{
+	static const char *const cases[][3] = {
+		{"app::parse", "app::parse::<u32>", "app::parse"},
+		{"app::Acc<T>::total", "<app::Acc<u64>>::total", "app::Acc::total"},
+		{"<app::Acc<u64> as app::Step>::step", "<app::Acc<u64> as app::Step>::step",
+		 "<app::Acc as app::Step>::step"},
+		{"app::run::{{closure}}", "app::run::<fn(u8) -> u8>::{closure#1}",
+		 "app::run::{closure}"},
+		{"core::num::<impl u64>::pow", "<u64>::pow", "u64::pow"},
+		{"core::fmt::num::<impl core::fmt::Display for u32>::fmt",
+		 "<u32 as core::fmt::Display>::fmt", "<u32 as core::fmt::Display>::fmt"},
+		{"<core::iter::adapters::map::Map<I,F> as core::iter::Iterator>::fold",
+		 "<core::iter::adapters::map::Map<core::str::Chars, app::f::{closure#0}> as "
+		 "core::iter::Iterator>::fold::<(), app::g::{closure#2}>",
+		 "<core::iter::adapters::map::Map as core::iter::Iterator>::fold"},
+		{"alloc::vec::Vec<T,A>::push", "<alloc::vec::Vec<(u8, [u64; 4])>>::push",
+		 "alloc::vec::Vec::push"},
+	};
+
+	for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
+		for (int k = 0; k < 2; k++)
+			stable(as_loose_function, cases[i][k], cases[i][2]);
+	}
+	/* hostile: never out of bounds */
+	stable(as_loose_function, "<", "");
+	stable(as_loose_function, "a<", "a");
+	stable(as_loose_function, "<impl >x", "impl x");
+	stable(as_loose_function, "<impl a for", "impl a for");
+	stable(as_loose_function, ">>", ">>");
+	stable(as_loose_function, "", "");
+}
+
 static void test_programs_lose_their_hash(void **state)
 {
 	stable(as_stable_module, "t_one-598974d6c5b10e84", "t_one");
@@ -82,6 +116,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_a_rebuild_changes_is_taken_out),
 		cmocka_unit_test(what_belongs_to_the_name_stays),
+		cmocka_unit_test(both_manglings_of_a_function_are_one),
 		cmocka_unit_test(test_programs_lose_their_hash),
 	};
 
