@@ -87,8 +87,10 @@ static const struct as_option stat_options[] = {
 	 .at = offsetof(struct stat_args, events),
 	 .arg = "LIST",
 	 .group = "What is measured",
-	 .help = "only these, by name: wall,cpu,syscalls …; syscalls is counted only when "
-		 "named"},
+	 .help = "only these: figures (wall,cpu,syscalls …), events as perf names them "
+		 "(page-faults, cycles:u, sched:sched_switch, cpu/event=0x3c/, r01c4, {a,b}), "
+		 "or "
+		 "hardware, cache, tlb, topdown"},
 	{.name = "cpu",
 	 .type = AS_OPT_TEXT,
 	 .at = offsetof(struct stat_args, cpus),
@@ -180,28 +182,6 @@ static int parse_cpus(const char *text, cpu_set_t *ret, struct as_error *err)
 	return AS_OK;
 }
 
-static int choose_metrics(const char *list, struct as_stat_view *v, struct as_error *err)
-{
-	for (int m = 0; m < AS_M_COUNT_; m++)
-		v->wanted[m] = !list && m != AS_M_SYSCALLS;
-	for (const char *p = list; p && *p;) {
-		size_t n = strcspn(p, ",");
-		enum as_metric m = as_metric_find(p, n);
-
-		if (m == AS_M_COUNT_) {
-			AS_CLEANUP(as_buf_clear) struct as_buf names = {0};
-
-			for (int i = 0; i < AS_M_COUNT_; i++)
-				as_buf_addf(&names, "%s%s", i ? " " : "", as_metrics[i].name);
-			return as_fail(err, AS_E_USAGE, 0, "no figure '%.*s'; there are\n  %s",
-				       (int)n, p, as_buf_str(&names));
-		}
-		v->wanted[m] = true;
-		p += n + (p[n] == ',');
-	}
-	return AS_OK;
-}
-
 /* A … --vs B …: the second command, NULL when there is one only. */
 static char **split_commands(char **operands)
 {
@@ -247,8 +227,6 @@ static int make_request(const struct as_cmd_ctx *ctx, const struct as_baseline *
 		.output = a->output ? a->output
 			  : many    ? "/dev/null"
 				    : NULL,
-		.counters = true,
-		.syscalls = a->events && strstr(a->events, "syscalls"),
 	};
 	if (q->run.output && strcmp(q->run.output, "-") == 0)
 		q->run.output = NULL;
@@ -341,10 +319,19 @@ static int stat_run(struct as_cmd_ctx *ctx, struct as_error *err)
 				      .ignore_failure = a->ignore_failure,
 				      .interrupted = &interrupted};
 	struct as_repeat repeat = {0};
-	struct as_stat_view view = {.request = &q, .repeat = &repeat, .all = a->all};
+	struct as_plan plan;
+	struct as_stat_view view = {.request = &q,
+				    .repeat = &repeat,
+				    .plan = &plan,
+				    .asked = a->events,
+				    .all = a->all};
 	struct as_baseline baseline = {0};
 	cpu_set_t cpus;
-	int r = choose_metrics(a->events, &view, err);
+	int r = as_plan_make(a->events, "", &plan, err);
+
+	if (r < 0)
+		return r;
+	r = as_plan_probe(&plan, err);
 
 	if (r == AS_OK && a->baseline)
 		r = as_baseline_load(a->baseline, ctx->operands, &baseline, err);
@@ -352,6 +339,7 @@ static int stat_run(struct as_cmd_ctx *ctx, struct as_error *err)
 		r = make_request(ctx, &baseline, &q, &cpus, err);
 	if (r == AS_OK) {
 		view.baseline = baseline.text;
+		q.run.plan = q.other.plan = &plan;
 		as_fitness_tell(q.run.argv[0], q.other.argv ? q.other.argv[0] : NULL,
 				view.unoptimised);
 		if (isatty(STDERR_FILENO) && q.run.output)
@@ -366,6 +354,7 @@ static int stat_run(struct as_cmd_ctx *ctx, struct as_error *err)
 		r = exit_status(&repeat);
 	as_repeat_clear(&repeat);
 	as_baseline_clear(&baseline);
+	as_plan_clear(&plan);
 	return r;
 }
 

@@ -21,7 +21,7 @@
 #define PAD_VARIABLE "ASSAY_PAD"
 
 const struct as_metric_info as_metrics[AS_M_COUNT_] = {
-#define AS_M(id, name, unit, text) {name, unit, text},
+#define AS_M(id, name, unit, text) {name, unit, text, false},
 	AS_METRICS(AS_M)
 #undef AS_M
 };
@@ -116,7 +116,7 @@ static bool field_of(const char *text, const char *name, double *ret)
 	return true;
 }
 
-static void read_io(pid_t pid, struct as_run *run)
+static void read_io(int fd, struct as_run *run)
 {
 	static const struct {
 		const char *name;
@@ -125,14 +125,14 @@ static void read_io(pid_t pid, struct as_run *run)
 		      {"wchar:", AS_M_WRITTEN},
 		      {"\nread_bytes:", AS_M_DISK_READ},
 		      {"\nwrite_bytes:", AS_M_DISK_WRITTEN}};
-	AS_CLEANUP(as_buf_clear) struct as_buf io = {0};
-	char path[64];
+	char text[1024];
+	ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof text - 1, 0);
 
-	snprintf(path, sizeof path, "/proc/%d/io", (int)pid);
-	if (as_read_file(path, 4096, &io, NULL) < 0)
+	if (n <= 0)
 		return; /* NaN they stay */
+	text[n] = 0;
 	for (size_t i = 0; i < AS_ARRAY_LEN(fields); i++)
-		(void)field_of(as_buf_str(&io), fields[i].name, &run->v[fields[i].metric]);
+		(void)field_of(text, fields[i].name, &run->v[fields[i].metric]);
 }
 
 /* What the main thread did so far, in seconds; false where it is not told. */
@@ -151,26 +151,48 @@ static bool read_sched(pid_t pid, double *ret_ran, double *ret_waited)
 	return true;
 }
 
+/* Of the main thread: where the event is not to be had. */
+static void read_migrations(pid_t pid, struct as_run *run)
+{
+	AS_CLEANUP(as_buf_clear) struct as_buf text = {0};
+	const char *p;
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/%d/sched", (int)pid);
+	if (as_read_file(path, 64 << 10, &text, NULL) < 0)
+		return; /* NaN it stays */
+	p = strstr(as_buf_str(&text), "se.nr_migrations");
+	p = p ? strchr(p, ':') : NULL;
+	if (p)
+		(void)field_of(p, ":", &run->v[AS_M_MIGRATIONS]); /* as above */
+}
+
 /* The child that is held: what it has used so far is not the program's. */
 struct held {
 	struct as_run io;
 	double ran, waited, steal;
+	/* /proc/PID/io. Opened now: once the process has ended the file is root's. */
+	int io_fd;
 };
 
 static void read_held(pid_t pid, struct held *ret)
 {
+	char path[64];
+
 	ret->ran = ret->waited = NAN;
 	(void)read_sched(pid, &ret->ran, &ret->waited); /* NaN goes on */
 	for (int m = 0; m < AS_M_COUNT_; m++)
 		ret->io.v[m] = NAN;
-	read_io(pid, &ret->io);
+	snprintf(path, sizeof path, "/proc/%d/io", (int)pid);
+	ret->io_fd = open(path, O_RDONLY | O_CLOEXEC);
+	read_io(ret->io_fd, &ret->io);
 }
 
 static void read_ended(pid_t pid, const struct held *held, struct as_run *run)
 {
 	double ran = NAN, waited = NAN;
 
-	read_io(pid, run);
+	read_io(held->io_fd, run);
 	for (int m = AS_M_READ; m <= AS_M_DISK_WRITTEN; m++)
 		run->v[m] -= held->io.v[m];
 	run->v[AS_M_READ] -= 1; /* the byte that released it */
@@ -248,15 +270,28 @@ static void wait_for_end(const struct as_run_request *q, pid_t pid)
 	}
 }
 
+static void read_counters(const struct as_counters *c, const struct as_plan *plan,
+			  struct as_run *ret)
+{
+	struct as_reading r[AS_EVENTS_MAX];
+	AS_CLEANUP(as_buf_clear) struct as_buf placed = {0};
+
+	as_counters_read(c, plan, r);
+	as_counters_values(plan, r, NULL, ret->v, ret->counted, ret->error);
+	as_counters_placed(plan, r, &placed);
+	snprintf(ret->placed, sizeof ret->placed, "%s", as_buf_str(&placed));
+}
+
 static int release_and_wait(const struct as_run_request *q, struct as_target *t,
 			    struct as_run *ret, struct as_error *err)
 {
-	struct as_counters counters;
+	struct as_counters counters = {0};
 	struct held held = {.steal = stolen()};
 	uint64_t start, end;
 	int r;
 
-	as_counters_open(&counters, t->pid, q);
+	if (q->plan)
+		as_counters_add(&counters, q->plan, t->pid, true);
 	read_held(t->pid, &held);
 	start = as_now_ns();
 	r = as_target_release(t, err);
@@ -267,7 +302,10 @@ static int release_and_wait(const struct as_run_request *q, struct as_target *t,
 		end = as_now_ns();
 		if (first)
 			(void)go_first(false); /* what was possible before is so again */
-		as_counters_read(&counters, ret);
+		if (q->plan)
+			read_counters(&counters, q->plan, ret);
+		if (isnan(ret->v[AS_M_MIGRATIONS]))
+			read_migrations(t->pid, ret);
 		ret->v[AS_M_WALL] = (double)(end - start) / 1e9;
 		read_ended(t->pid, &held, ret);
 		while (!as_target_poll(t))
@@ -276,10 +314,13 @@ static int release_and_wait(const struct as_run_request *q, struct as_target *t,
 		ret->wait_status = t->wait_status;
 		ret->v[AS_M_STEAL] = stolen() - held.steal;
 		ret->v[AS_M_UTILISATION] = ret->v[AS_M_CPU] / ret->v[AS_M_WALL];
+		if (q->plan)
+			as_plan_derive(q->plan, ret->v, ret->counted);
 	} else {
 		ret->exec_errno = err && err->sys_errno ? err->sys_errno : ENOENT;
 	}
 	as_counters_close(&counters);
+	as_close_autop(&held.io_fd);
 	return r;
 }
 
@@ -291,7 +332,7 @@ int as_run_once(const struct as_run_request *q, struct as_run *ret, struct as_er
 	int r;
 
 	*ret = (struct as_run){0};
-	for (int m = 0; m < AS_M_COUNT_; m++)
+	for (int m = 0; m < AS_ROWS_MAX; m++)
 		ret->v[m] = NAN;
 	r = prepare_child(q, &redirection, &own);
 	if (r == AS_OK) {

@@ -26,34 +26,27 @@
 #include "base/err.h"
 
 /* M(ID, name, unit, text): the figures of a run, in the order they are shown. Units: s, B, count,
- * 1 (a ratio). */
+ * 1 (a ratio). The text is a phrase of at most 40 columns. */
 #define AS_METRICS(M)                                                                          \
 	M(WALL, "wall", "s", "from start to end")                                              \
-	M(CPU, "cpu", "s", "user + system")                                                    \
-	M(USER, "user", "s", "in the program's own code")                                      \
+	M(CPU, "cpu", "s", "user + system, of all its threads")                                \
+	M(USER, "user", "s", "in its own code")                                                \
 	M(SYSTEM, "system", "s", "in the kernel for it")                                       \
-	M(UTILISATION, "utilisation", "1", "CPU time over wall time")                          \
-	M(RSS, "peak_rss", "B", "most memory resident at once, of one process")                \
-	M(MINOR_FAULTS, "minor_faults", "count", "pages mapped without I/O")                   \
+	M(UTILISATION, "utilisation", "1", "CPU time / wall time; 100 %: one CPU")             \
+	M(RSS, "peak_rss", "B", "most memory at once, of one process")                         \
+	M(MINOR_FAULTS, "minor_faults", "count", "pages mapped without reading a disk")        \
 	M(MAJOR_FAULTS, "major_faults", "count", "pages read from a disk")                     \
 	M(VOLUNTARY, "voluntary_switches", "count", "it waited for something")                 \
 	M(INVOLUNTARY, "involuntary_switches", "count", "others took its CPU")                 \
 	M(MIGRATIONS, "migrations", "count", "went on on another CPU")                         \
-	M(RUN_WAIT, "run_wait", "s", "ready, but no CPU was free; of the main thread")         \
-	M(BLOCKED, "blocked", "s", "waited for a disk, a lock, a timer …; of the main thread") \
-	M(STEAL, "steal", "s", "taken from this virtual machine by its host, all CPUs")        \
-	M(READ, "read", "B", "read by system calls")                                           \
-	M(WRITTEN, "written", "B", "written by system calls")                                  \
+	M(RUN_WAIT, "run_wait", "s", "ready, but no CPU free (main thread)")                   \
+	M(BLOCKED, "blocked", "s", "waited: disk, lock, timer (main thread)")                  \
+	M(STEAL, "steal", "s", "the host had the machine's CPUs")                              \
+	M(READ, "read", "B", "read with system calls")                                         \
+	M(WRITTEN, "written", "B", "written with system calls")                                \
 	M(DISK_READ, "disk_read", "B", "read from disks")                                      \
 	M(DISK_WRITTEN, "disk_written", "B", "to be written to disks")                         \
-	M(SYSCALLS, "syscalls", "count", "system calls")                                       \
-	M(CYCLES, "cycles", "count", "processor cycles")                                       \
-	M(INSTRUCTIONS, "instructions", "count", "instructions retired")                       \
-	M(IPC, "ipc", "1", "instructions per cycle")                                           \
-	M(BRANCHES, "branches", "count", "branches retired")                                   \
-	M(BRANCH_MISSES, "branch_misses", "count", "branches predicted wrong")                 \
-	M(CACHE_REFERENCES, "cache_references", "count", "look-ups in the last cache level")   \
-	M(CACHE_MISSES, "cache_misses", "count", "of them not found")
+	M(SYSCALLS, "syscalls", "count", "calls into the kernel")
 
 enum as_metric {
 #define AS_M(id, name, unit, text) AS_M_##id,
@@ -63,11 +56,13 @@ enum as_metric {
 };
 struct as_metric_info {
 	const char *name, *unit, *text;
+	bool is_share; /* 0 … 1, shown in per cent */
 };
 extern const struct as_metric_info as_metrics[AS_M_COUNT_];
 /* AS_M_COUNT_: there is no metric of that name. */
 enum as_metric as_metric_find(const char *name, size_t n);
 
+struct as_plan;
 struct as_run_request {
 	char *const *argv;
 	const char *folder;     /* where it runs; NULL: here */
@@ -75,15 +70,21 @@ struct as_run_request {
 	const char *output;     /* file for standard output and error; NULL: ours */
 	const cpu_set_t *cpus;  /* that it may run on; NULL: as we may */
 	unsigned env_pad_bytes; /* length of a variable added, so that stacks start elsewhere */
-	bool syscalls;          /* count them */
-	bool counters;          /* those of the processor, where there are any */
+	const struct as_plan *plan;      /* events to count; NULL: none */
 	const volatile int *interrupted; /* set: the signal is passed on; may be NULL */
 };
 
+#define AS_EVENTS_MAX  64
+#define AS_DERIVED_MAX 40
+#define AS_ROWS_MAX    (AS_M_COUNT_ + AS_EVENTS_MAX + AS_DERIVED_MAX)
+
+/* Places: the figures, then the plan's events and derived rows (plan.h). */
 struct as_run {
-	double v[AS_M_COUNT_]; /* NaN: not measured */
-	/* per counter: share of its time it was really counting, 0..1; scaled when below 1 */
-	double counted[AS_M_COUNT_];
+	double v[AS_ROWS_MAX]; /* NaN: not measured */
+	/* per counter: share of its time it was really counting, 0..1, scaled when below 1; and the
+	 * relative error that leaves (counters.h) */
+	float counted[AS_ROWS_MAX], error[AS_ROWS_MAX];
+	char placed[80]; /* hybrid machine: the time on each kind of core; else "" */
 	int wait_status;
 	int exec_errno; /* the program could not be run; the rest means nothing */
 };

@@ -9,13 +9,16 @@
 
 #include "base/sys.h"
 #include "stats/runs.h"
+#include "view/stat_priv.h"
 
-#define NAME_WIDTH 22
+#define NAME_LEAST 14
+#define WIDE       96 /* columns from which the range fits, too */
 
 struct column {
 	const struct as_stat_view *v;
 	int side;
 	double *values; /* of the metric in work; as many as runs */
+	size_t names;   /* columns of the names */
 };
 
 static size_t runs_of(const struct as_stat_view *v, int side)
@@ -23,7 +26,7 @@ static size_t runs_of(const struct as_stat_view *v, int side)
 	return v->repeat->side[side].v.n;
 }
 
-static void take(const struct column *c, enum as_metric m)
+static void take(const struct column *c, int m)
 {
 	const struct as_runs *runs = &c->v->repeat->side[c->side];
 
@@ -33,25 +36,36 @@ static void take(const struct column *c, enum as_metric m)
 
 /* ---- one value ---- */
 
-static bool is_unit(enum as_metric m, const char *unit)
+void as_stat_value(struct as_buf *out, const struct as_metric_info *info, double x)
 {
-	return strcmp(as_metrics[m].unit, unit) == 0;
-}
-
-static void add_value(struct as_buf *out, enum as_metric m, double x)
-{
-	if (is_unit(m, "s"))
-		as_fmt_duration(out, (uint64_t)(AS_MAX(x, 0) * 1e9));
-	else if (is_unit(m, "B"))
+	if (isnan(x))
+		as_buf_addc(out, '-');
+	else if (strcmp(info->unit, "s") == 0)
+		as_fmt_duration(out, (uint64_t)(AS_MAX(x, 0) * 1e9 + 0.5));
+	else if (strcmp(info->unit, "B") == 0)
 		as_fmt_bytes(out, (uint64_t)AS_MAX(x, 0));
-	else if (m == AS_M_UTILISATION)
-		as_buf_addf(out, "%.0f %%", 100 * x);
-	else if (is_unit(m, "1"))
+	else if (info->is_share)
+		as_buf_addf(out, x < 0.0995 ? "%.1f %%" : "%.0f %%", 100 * x);
+	else if (strcmp(info->unit, "1") == 0)
 		as_buf_addf(out, "%.2f", x);
 	else if (x < 100 && x != floor(x))
 		as_buf_addf(out, "%.1f", x);
 	else
 		as_fmt_count(out, (uint64_t)(AS_MAX(x, 0) + 0.5));
+	if (strcmp(info->unit, "count") != 0 && strcmp(info->unit, "s") != 0 &&
+	    strcmp(info->unit, "B") != 0 && strcmp(info->unit, "1") != 0)
+		as_buf_addf(out, " %s", info->unit); /* as sysfs says: Joules … */
+}
+
+void as_stat_row_name(struct as_buf *out, const struct as_plan *p, int row)
+{
+	size_t at = out->len;
+
+	as_buf_adds(out, as_plan_row(p, row).name);
+	if (row >= AS_M_COUNT_ && row < AS_M_COUNT_ + (int)p->events.v.n)
+		return; /* as it was asked for */
+	for (char *c = out->p + at; *c; c++)
+		*c = *c == '_' ? ' ' : *c;
 }
 
 static void pad_to(struct as_buf *out, size_t line, size_t column)
@@ -68,48 +82,79 @@ static void add_relative(struct as_buf *out, const char *sign, double x, double 
 	as_buf_addf(out, percent < 9.95 ? "%s%.1f %%" : "%s%.0f %%", sign, percent);
 }
 
-static void add_line(const struct column *c, enum as_metric m, const struct as_style *style,
+/* The least share of the time that any run counted the event, and the error that left. */
+static double least_counted(const struct column *c, int m, double *ret_error)
+{
+	double counted = 1;
+
+	*ret_error = 0;
+	as_vec_foreach (run, &c->v->repeat->side[c->side].v) {
+		if (isnan(run->v[m]) || !(run->counted[m] > 0) || run->counted[m] >= counted)
+			continue;
+		counted = run->counted[m];
+		*ret_error = run->error[m];
+	}
+	return counted;
+}
+
+static void add_phrase(const struct as_style *style, const char *text, size_t line,
+		       struct as_buf *out)
+{
+	size_t used = as_text_width(out->p + line, out->len - line);
+
+	if (!*text || used + 12 > (size_t)style->width)
+		return;
+	as_style_ink(style, out, AS_INK_FAINT);
+	as_style_cut(out, text, (size_t)style->width - used);
+	as_style_ink(style, out, AS_INK_PLAIN);
+}
+
+/* Value, interval, range, and what it means: of the last two on a narrow terminal the meaning. */
+static void add_line(const struct column *c, int m, const struct as_style *style,
 		     struct as_buf *out)
 {
-	size_t n = runs_of(c->v, c->side), line = out->len;
+	size_t n = runs_of(c->v, c->side), line = out->len, at = 3 + c->names;
+	bool wide = style->width >= WIDE;
+	struct as_metric_info info = as_plan_row(c->v->plan, m);
 	struct as_runs_summary s;
-	double counted = 1;
+	double counted, error;
 
 	take(c, m);
 	as_runs_summarise(c->values, n, &s);
-	if (!s.n || (!c->v->all && s.max == 0 && s.min == 0))
+	if (!s.n || (!c->v->all && m < AS_M_COUNT_ && s.max == 0 && s.min == 0))
 		return;
-	as_buf_addf(out, "   %s", as_metrics[m].name);
-	for (char *p = out->p + line; *p; p++)
-		*p = *p == '_' ? ' ' : *p;
-	pad_to(out, line, 3 + NAME_WIDTH);
-	add_value(out, m, s.mean);
-	if (isfinite(s.low) && s.high > s.low && s.high - s.low < 2 * s.mean) {
-		pad_to(out, line, 3 + NAME_WIDTH + 10);
+	counted = least_counted(c, m, &error);
+	as_buf_adds(out, "   ");
+	as_stat_row_name(out, c->v->plan, m);
+	pad_to(out, line, at);
+	as_stat_value(out, &info, s.mean);
+	pad_to(out, line, at += 10);
+	if (isfinite(s.low) && s.high > s.low && s.high - s.low < 2 * s.mean)
 		add_relative(out, "±", (s.high - s.low) / 2, s.mean);
+	else if (s.n < 3 && error > 0)
+		add_relative(out, "±", error, 1);
+	if (n > 1 || error > 0)
+		pad_to(out, line, at += 8);
+	if (n > 1 && wide) {
+		if (s.max > s.min) {
+			as_stat_value(out, &info, s.min);
+			as_buf_adds(out, " … ");
+			as_stat_value(out, &info, s.max);
+		}
+		pad_to(out, line, at += 20);
 	}
-	if (s.n > 1 && s.max > s.min) {
-		pad_to(out, line, 3 + NAME_WIDTH + 20);
-		as_style_ink(style, out, AS_INK_FAINT);
-		add_value(out, m, s.min);
-		as_buf_adds(out, " … ");
-		add_value(out, m, s.max);
-		as_style_ink(style, out, AS_INK_PLAIN);
-	}
-	for (size_t i = 0; i < n; i++) {
-		double part = c->v->repeat->side[c->side].v.v[i].counted[m];
-
-		counted = part > 0 ? AS_MIN(counted, part) : counted;
-	}
-	if (counted < 0.999)
-		as_buf_addf(out, "  counted %.0f %% of the time", 100 * counted);
-	if (s.mixture) {
-		as_buf_adds(out, "  two kinds of run: ");
-		add_value(out, m, s.groups[0]);
-		as_buf_adds(out, " and ");
-		add_value(out, m, s.groups[1]);
-	}
+	add_phrase(style, info.text, line, out);
 	as_buf_addc(out, '\n');
+	if (counted < 0.999)
+		as_buf_addf(out, "%*scounted %.0f %% of the time, the rest is estimated\n",
+			    (int)(3 + c->names), "", 100 * counted);
+	if (s.mixture) {
+		as_buf_addf(out, "%*stwo kinds of run: ", (int)(3 + c->names), "");
+		as_stat_value(out, &info, s.groups[0]);
+		as_buf_adds(out, " and ");
+		as_stat_value(out, &info, s.groups[1]);
+		as_buf_addc(out, '\n');
+	}
 }
 
 /* ---- what stood apart ---- */
@@ -179,6 +224,31 @@ static void add_command(const struct as_run_request *q, struct as_buf *out)
 	}
 }
 
+static size_t name_width(const struct column *c)
+{
+	size_t most = NAME_LEAST;
+
+	for (int m = 0; m < as_plan_rows(c->v->plan); m++) {
+		bool seen = false;
+
+		as_vec_foreach (run, &c->v->repeat->side[c->side].v)
+			seen |= run->v[m] > 0 || (c->v->all && !isnan(run->v[m]));
+		if (seen && as_plan_wanted(c->v->plan, m))
+			most = AS_MAX(most, strlen(as_plan_row(c->v->plan, m).name));
+	}
+	return AS_MIN(most, (size_t)40) + 2;
+}
+
+void as_stat_notes(const struct as_plan *p, bool asked, struct as_buf *out)
+{
+	if (p->no_pmu && !asked)
+		as_buf_adds(out, "note   no PMU here, as in most virtual machines: no cycles, "
+				 "instructions, cache misses\n");
+	if (p->user_only)
+		as_buf_adds(out, "note   events count user mode only: for the kernel, "
+				 "sudo sysctl kernel.perf_event_paranoid=1\n");
+}
+
 static void add_side(const struct as_stat_view *v, int side, const struct as_style *style,
 		     struct as_buf *out)
 {
@@ -189,10 +259,14 @@ static void add_side(const struct as_stat_view *v, int side, const struct as_sty
 	add_command(side ? &v->request->other : &v->request->run, out);
 	as_style_ink(style, out, AS_INK_PLAIN);
 	as_buf_addf(out, ": %zu run%s\n\n", n, n == 1 ? "" : "s");
-	for (int m = 0; m < AS_M_COUNT_; m++) {
-		if (v->wanted[m])
-			add_line(&c, (enum as_metric)m, style, out);
+	c.names = name_width(&c);
+	for (int m = 0; m < as_plan_rows(v->plan); m++) {
+		if (as_plan_wanted(v->plan, m))
+			add_line(&c, m, style, out);
 	}
+	if (n && v->repeat->side[side].v.v[0].placed[0])
+		as_buf_addf(out, "   time on the kinds of core: %s\n",
+			    v->repeat->side[side].v.v[0].placed);
 	as_buf_addc(out, '\n');
 	add_outliers(&c, style, out);
 	add_drift(&c, out);
@@ -287,6 +361,7 @@ void as_stat_text(const struct as_stat_view *v, const struct as_style *style,
 		add_builds(v, style, out);
 	}
 	add_failure(v, out);
+	as_stat_notes(v->plan, v->asked, out);
 	if (v->repeat->stopped && v->repeat->look.verdict == AS_VERDICT_UNDECIDED)
 		as_buf_adds(out, "note   stopped early: these are the runs until then\n");
 }

@@ -5,16 +5,18 @@
 #ifndef AS_VIEW_STAT_H
 #define AS_VIEW_STAT_H
 
+#include "measure/plan.h"
 #include "measure/repeat.h"
 #include "view/style.h"
 
 struct as_stat_view {
 	const struct as_repeat_request *request;
 	const struct as_repeat *repeat;
-	bool wanted[AS_M_COUNT_]; /* metrics to show; those never measured are left out */
-	const char *baseline;     /* of --baseline: which one; NULL: none */
-	bool all;                 /* also those that are 0 in every run */
-	bool unoptimised[2];      /* the program of each command is known to be */
+	const struct as_plan *plan; /* rows to show; those never measured are left out */
+	const char *baseline;       /* of --baseline: which one; NULL: none */
+	bool asked;                 /* rows were chosen by name */
+	bool all;                   /* also those that are 0 in every run */
+	bool unoptimised[2];        /* the program of each command is known to be */
 };
 void as_stat_text(const struct as_stat_view *v, const struct as_style *style,
 		  struct as_buf *out);

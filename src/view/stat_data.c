@@ -7,8 +7,9 @@
 #include "base/json.h"
 #include "stats/runs.h"
 #include "view/stat.h"
+#include "view/stat_priv.h"
 
-static double *values_of(const struct as_runs *runs, enum as_metric m)
+static double *values_of(const struct as_runs *runs, int m)
 {
 	double *v = as_xreallocarray(NULL, runs->v.n + 1, sizeof *v);
 
@@ -17,8 +18,31 @@ static double *values_of(const struct as_runs *runs, enum as_metric m)
 	return v;
 }
 
-static void json_metric(struct as_json *j, const struct as_runs *runs, enum as_metric m)
+/* How much of the time the event was really counted, where that was not all of it. */
+static void json_counted(struct as_json *j, const struct as_stat_view *v,
+			 const struct as_runs *runs, int m)
 {
+	const struct as_event *e = as_plan_event(v->plan, m);
+	double counted = 1, error = 0;
+
+	as_vec_foreach (run, &runs->v) {
+		if (!isnan(run->v[m]) && run->counted[m] < counted && (e || m >= AS_M_COUNT_)) {
+			counted = run->counted[m];
+			error = run->error[m];
+		}
+	}
+	if (counted < 1) {
+		as_json_num(j, "counted", counted, 4);
+		as_json_num(j, "error", error, 4);
+	}
+	if (e && e->user_only)
+		as_json_bool(j, "user_only", true);
+}
+
+static void json_metric(struct as_json *j, const struct as_stat_view *view, int side, int m)
+{
+	const struct as_runs *runs = &view->repeat->side[side];
+	struct as_metric_info info = as_plan_row(view->plan, m);
 	AS_CLEANUP(as_free_autop) double *v = values_of(runs, m);
 	struct as_runs_summary s;
 
@@ -26,8 +50,8 @@ static void json_metric(struct as_json *j, const struct as_runs *runs, enum as_m
 	if (!s.n)
 		return;
 	as_json_obj(j, NULL);
-	as_json_str(j, "name", as_metrics[m].name);
-	as_json_str(j, "unit", as_metrics[m].unit);
+	as_json_str(j, "name", info.name);
+	as_json_str(j, "unit", info.unit);
 	as_json_num(j, "mean", s.mean, 9);
 	as_json_num(j, "low", s.low, 9);
 	as_json_num(j, "high", s.high, 9);
@@ -37,6 +61,7 @@ static void json_metric(struct as_json *j, const struct as_runs *runs, enum as_m
 	as_json_num(j, "max", s.max, 9);
 	as_json_num(j, "drift", s.drift, 4);
 	as_json_bool(j, "mixture", s.mixture);
+	json_counted(j, view, runs, m);
 	as_json_arr(j, "values");
 	for (size_t i = 0; i < runs->v.n; i++)
 		as_json_num(j, NULL, v[i], 9);
@@ -55,9 +80,9 @@ static void json_side(struct as_json *j, const struct as_stat_view *v, int side)
 	as_json_bool(j, "unoptimised", v->unoptimised[side]);
 	as_json_u64(j, "runs", v->repeat->side[side].v.n);
 	as_json_arr(j, "metrics");
-	for (int m = 0; m < AS_M_COUNT_; m++) {
-		if (v->wanted[m])
-			json_metric(j, &v->repeat->side[side], (enum as_metric)m);
+	for (int m = 0; m < as_plan_rows(v->plan); m++) {
+		if (as_plan_wanted(v->plan, m))
+			json_metric(j, v, side, m);
 	}
 	as_json_end(j);
 }
@@ -107,6 +132,8 @@ void as_stat_json(const struct as_stat_view *v, struct as_buf *out)
 		as_json_end(&j);
 		json_comparison(&j, v);
 	}
+	if (v->plan->no_pmu)
+		as_json_bool(&j, "no_pmu", true);
 	as_json_u64(&j, "failed_run", v->repeat->failed_run);
 	as_json_bool(&j, "stopped", v->repeat->stopped);
 	as_json_end(&j);
@@ -117,10 +144,10 @@ static void csv_side(const struct as_stat_view *v, int side, struct as_buf *out)
 {
 	for (size_t i = 0; i < v->repeat->side[side].v.n; i++) {
 		as_buf_addf(out, "%d,%zu", side + 1, i + 1);
-		for (int m = 0; m < AS_M_COUNT_; m++) {
+		for (int m = 0; m < as_plan_rows(v->plan); m++) {
 			double x = v->repeat->side[side].v.v[i].v[m];
 
-			if (!v->wanted[m])
+			if (!as_plan_wanted(v->plan, m))
 				continue;
 			if (isnan(x))
 				as_buf_addc(out, ',');
@@ -131,12 +158,19 @@ static void csv_side(const struct as_stat_view *v, int side, struct as_buf *out)
 	}
 }
 
+void as_stat_csv_name(struct as_buf *out, const char *name)
+{
+	bool quoted = strpbrk(name, ",\"") != NULL;
+
+	as_buf_addf(out, quoted ? ",\"%s\"" : ",%s", name); /* no name has a quote in it */
+}
+
 void as_stat_csv(const struct as_stat_view *v, struct as_buf *out)
 {
 	as_buf_adds(out, "command,run");
-	for (int m = 0; m < AS_M_COUNT_; m++) {
-		if (v->wanted[m])
-			as_buf_addf(out, ",%s", as_metrics[m].name);
+	for (int m = 0; m < as_plan_rows(v->plan); m++) {
+		if (as_plan_wanted(v->plan, m))
+			as_stat_csv_name(out, as_plan_row(v->plan, m).name);
 	}
 	as_buf_addc(out, '\n');
 	csv_side(v, 0, out);

@@ -111,6 +111,80 @@ assert 0.49 < m["blocked"] <= m["wall"], m
 assert abs(m["wall"] - m["cpu"] - m["blocked"] - m["run_wait"]) < 0.005, m'
 }
 
+# Skips where the kernel lets us count no tracepoint.
+need_tracepoints() {
+	assay stat -e raw_syscalls:sys_enter --output /dev/null -- true >/dev/null 2>why || skip "$(head -1 why)"
+}
+
+@test "events of the kernel: software, tracepoints, groups; what is not there is said" {
+	cat >touch.c <<-'END'
+		#include <sched.h>
+		#include <stdlib.h>
+		#include <sys/mman.h>
+		#include <sys/syscall.h>
+		#include <unistd.h>
+		int main(void)
+		{
+			long n = 5000;
+			char *p = mmap(NULL, n * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+			madvise(p, n * 4096, MADV_NOHUGEPAGE);
+			for (long i = 0; i < n; i++)
+				p[i * 4096] = 1;
+			for (int i = 0; i < 20000; i++)
+				syscall(SYS_getppid);
+			if (fork() == 0)
+				for (int i = 0; i < 3000; i++)
+					syscall(SYS_getppid);
+			return 0;
+		}
+	END
+	cc -O1 -o touch touch.c
+	run -0 assay stat --format json --output /dev/null -e page-faults,task-clock,cpu,minor_faults -- ./touch
+	echo "$output" | python3 -c '
+import json, sys
+m = {x["name"]: x for x in json.load(sys.stdin)["metrics"]}
+assert 5000 <= m["page-faults"]["mean"] < 5400, m
+assert abs(m["page-faults"]["mean"] - m["minor_faults"]["mean"]) < 200, m
+# both are the kernel`s; what differs is the exec itself
+assert m["task-clock"]["unit"] == "s" and abs(m["task-clock"]["mean"] - m["cpu"]["mean"]) < 0.01, m'
+	run -125 assay stat -e cs:u -- true
+	[[ $output == *'happens in the kernel'* ]]
+	if [ ! -d /sys/bus/event_source/devices/cpu ] && [ "$(uname -m)" = x86_64 ]; then
+		run -125 assay stat -e cycles -- true
+		[[ $output == *"no PMU here: 'cycles'"* ]]
+		run -0 assay stat -- true
+		[[ $output == *'note   no PMU here'* ]]
+	fi
+	need_tracepoints
+	run -0 assay stat --format json --output /dev/null -e '{raw_syscalls:sys_enter,cs},syscalls' -- ./touch
+	echo "$output" | python3 -c '
+import json, sys
+m = {x["name"]: x["mean"] for x in json.load(sys.stdin)["metrics"]}
+assert 20000 < m["syscalls"] < 23300 and abs(m["syscalls"] - m["raw_syscalls:sys_enter"]) < 60, m
+assert m["cs"] >= 1'
+	run -125 assay stat -e sched:sched_nothing -- true
+	[[ $output == *"no tracepoint 'sched:sched_nothing'"* ]]
+}
+
+@test "without rights: what can be counted is, what cannot names what would allow it" {
+	[ "$(id -u)" = 0 ] || skip "needs root, to be nobody"
+	[ "$(cat /proc/sys/kernel/perf_event_paranoid)" -ge 2 ] || skip "everybody may count the kernel here"
+	chmod a+rx . "$BATS_TEST_TMPDIR" && cp "$ASSAY" ./assay && chmod a+rx assay
+	setpriv --reuid 65534 --regid 65534 --clear-groups ./assay --version >/dev/null 2>&1 ||
+		skip "nobody cannot run programs in $PWD"
+	run -0 setpriv --reuid 65534 --regid 65534 --clear-groups ./assay stat --format json --output /dev/null -- sleep 0.1
+	echo "$output" | python3 -c '
+import json, sys
+m = {x["name"]: x["mean"] for x in json.load(sys.stdin)["metrics"]}
+assert "migrations" in m and m["wall"] > 0.1 and m["read"] > 0 and m["run_wait"] >= 0, m'
+	run -0 setpriv --reuid 65534 --regid 65534 --clear-groups ./assay stat -e page-faults -- true
+	[[ $output == *'page-faults'*'user mode only'*'perf_event_paranoid=1'* ]]
+	run -125 setpriv --reuid 65534 --regid 65534 --clear-groups ./assay stat -e cs -- true
+	[[ $output == *"cannot count 'cs'"*'sudo sysctl kernel.perf_event_paranoid=1'* ]]
+	run -125 setpriv --reuid 65534 --regid 65534 --clear-groups ./assay stat -e syscalls -- true
+	[[ $output == *"cannot count 'raw_syscalls:sys_enter'"*tracing* ]]
+}
+
 @test "a slower second command is found, in either order, and exact copies are not" {
 	run -0 assay stat -- sh -c "$(spin 3000)" --vs sh -c "$(spin 4500)"
 	[[ $output == *'second against first'*'slower by '* ]]
@@ -126,7 +200,7 @@ assert c["low"] <= c["ratio"] <= c["high"]'
 
 @test "names of figures, lists of CPUs, usage" {
 	run -125 --separate-stderr assay stat -e wall,nothing -- true
-	[[ $stderr == *"no figure 'nothing'"*peak_rss* ]]
+	[[ $stderr == *"no figure and no event 'nothing'"* ]]
 	run -125 assay stat --cpu 0-x -- true
 	run -125 assay stat --cpu 9999 -- true
 	run -125 assay stat

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "base/sys.h"
-#include "measure/counters.h"
 #include "measure/repeat.h"
 
 #define SH(text) ((char *[]){"sh", "-c", text, NULL})
@@ -101,16 +100,6 @@ static void input_and_output_are_redirected_and_ours_stay(void **state)
 	unlink(out);
 }
 
-static void scaled_counters_say_how_much_they_saw(void **state)
-{
-	double counted;
-
-	assert_true(as_counter_scaled(500, 1000, 500, &counted) == 1000 && counted == 0.5);
-	assert_true(as_counter_scaled(500, 1000, 1000, &counted) == 500 && counted == 1);
-	assert_true(isnan(as_counter_scaled(0, 1000, 0, &counted)) && counted == 0);
-	assert_true(isnan(as_counter_scaled(0, 0, 0, &counted)));
-}
-
 static void runs_are_as_many_as_asked_for_and_warm_ups_are_not_kept(void **state)
 {
 	struct as_repeat_request q = {
@@ -169,7 +158,6 @@ int main(void)
 		cmocka_unit_test(exit_statuses_and_signals_are_told),
 		cmocka_unit_test(a_program_that_is_not_there_is_an_error_with_its_errno),
 		cmocka_unit_test(input_and_output_are_redirected_and_ours_stay),
-		cmocka_unit_test(scaled_counters_say_how_much_they_saw),
 		cmocka_unit_test(runs_are_as_many_as_asked_for_and_warm_ups_are_not_kept),
 		cmocka_unit_test(a_failing_run_ends_it_and_is_named),
 		cmocka_unit_test(twice_the_work_is_slower_and_the_same_is_not),
