@@ -266,23 +266,39 @@ int as_check_numa(const struct as_doctor *d, struct as_findings *out)
 	return 0;
 }
 
+/* ADDR_NO_RANDOMIZE of this session, which programs started here inherit (setarch -R). */
+static bool fixed_for_session(const struct as_doctor *d)
+{
+	enum { NO_RANDOMIZE = 0x0040000 };
+	char line[32], hex[40];
+	uint64_t v;
+
+	if (!as_doctor_line(line, sizeof line, d->proc, "self/personality"))
+		return false; /* not readable: as nearly always */
+	(void)snprintf(hex, sizeof hex, "0x%s", line);
+	return as_parse_u64(hex, &v) && v & NO_RANDOMIZE;
+}
+
 int as_check_aslr(const struct as_doctor *d, struct as_findings *out)
 {
+	bool session = fixed_for_session(d);
 	struct as_finding *f;
 	int64_t v;
 
 	if (!as_doctor_number(&v, d->proc, "sys/kernel/randomize_va_space"))
 		return 0;
-	if (v) {
+	if (v && !session) {
 		as_findings_add(out, AS_AREA_MACHINE, "aslr", AS_SEVERITY_OK,
 				"addresses random: runs average over layouts");
 		return 0;
 	}
 	f = as_findings_add(out, AS_AREA_MACHINE, "aslr", AS_SEVERITY_INFO,
-			    "addresses are not randomised");
+			    session ? "addresses are not randomised in this session"
+				    : "addresses are not randomised");
 	as_finding_why(f, "all runs share one layout of stack and heap: they agree with each "
 			  "other, and may differ from the next build by the layout alone");
-	as_finding_fix(f, "sudo sysctl kernel.randomize_va_space=2");
+	as_finding_fix(f, v ? "leave the shell that setarch -R (or a debugger) started"
+			    : "sudo sysctl kernel.randomize_va_space=2");
 	return 0;
 }
 
