@@ -90,7 +90,8 @@ export class Profile {
 				first = time[i];
 			last = time[i];
 		}
-		const blocks = new Blocks(first, last, Math.min(n, ASKED_SAMPLES), this.model.trials);
+		const blocks = new Blocks(first, last, Math.min(n, ASKED_SAMPLES), this.model.trials,
+			Boolean(this.model.meta.info.until));
 		for (let i = this.lo; i < this.hi; i++)
 			if (!mask || mask[thread[i]])
 				blocks.add(blocks.index(time[i]), weight[i]);

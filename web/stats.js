@@ -7,7 +7,7 @@
 
 export const CONFIDENCE = 0.95;
 export const BLOCK_SAMPLES = 6;
-const BLOCKS_MIN = 8, BLOCKS_MAX = 1024, RUNS_MIN = 3;
+const BLOCKS_MIN = 8, BLOCKS_MAX = 1024, RUNS_MIN = 3, STOPPED_COST = 2;
 const BLOCK_NS_MIN = 20e6;
 const TINY = 2.2250738585072014e-308;
 
@@ -306,8 +306,10 @@ export class Blocks {
 	 * @param {number} end    of the last
 	 * @param {number} samples
 	 * @param {Trials} [trials]  the session's runs
+	 * @param {boolean} [stopped]  they ended because they were enough
 	 */
-	constructor(start, end, samples, trials = ONE_RUN) {
+	constructor(start, end, samples, trials = ONE_RUN, stopped = false) {
+		this.stopped = stopped;
 		const spans = runsWithin(trials, start, end);
 		const length = Math.max(spans.length ?
 			spans.reduce((sum, s) => sum + s.end - s.start, 0) : end - start, 1);
@@ -394,6 +396,8 @@ export class Blocks {
 			return;
 		this.runsWorth = Math.max(this.sumW * this.sumW / this.sumRw2, 2);
 		this.runQuantile = studentQuantile(0.5 + CONFIDENCE / 2, this.runsWorth - 1);
+		if (this.stopped)
+			this.runQuantile *= Math.sqrt(1 + STOPPED_COST / this.runsWorth);
 	}
 
 	finish() {

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/sys.h"
 #include "cli/cmds_priv.h"
+#include "cli/record_until.h"
 #include "collect/collect.h"
 #include "view/summary.h"
 
@@ -21,11 +22,14 @@ struct record_args {
 	double rate_hz;
 	int64_t pid;
 	uint64_t duration_ns, dump_size;
+	int64_t trials;
+	double until_percent;
 	int engine;
-	bool no_inline, no_kernel, no_inherit, no_source, quiet;
+	bool measure_overhead, no_inline, no_kernel, no_inherit, no_source, quiet;
 };
 
-enum { PROGRESS_AFTER_MS = 1000, PROGRESS_EVERY_MS = 250 };
+enum { PROGRESS_AFTER_MS = 1000, PROGRESS_EVERY_MS = 250, OVERHEAD_PAIRS = 10 };
+#define UNTIL_LIMIT_NS 300000000000ull
 
 static const char *const engine_names[] = {NULL, "kernel", "ring"}; /* order of --engine */
 
@@ -47,7 +51,9 @@ static const struct as_option record_options[] = {
 	 .max = 1e7,
 	 .def_text = "until the program ends or Ctrl-C",
 	 .group = "What is recorded",
-	 .help = "stop recording after 10, 1.5m, 200ms …; a started program goes on"},
+	 .help = "stop recording after 10, 1.5m, 200ms …; a started program goes on; of "
+		 "several "
+		 "runs none begins later"},
 	{.name = "no-inherit",
 	 .type = AS_OPT_FLAG,
 	 .at = offsetof(struct record_args, no_inherit),
@@ -59,6 +65,34 @@ static const struct as_option record_options[] = {
 	 .group = "What is recorded",
 	 .help = "no kernel functions in the stacks; time in the kernel counts for its "
 		 "callers"},
+	{.name = "trials",
+	 .type = AS_OPT_INT,
+	 .at = offsetof(struct record_args, trials),
+	 .arg = "N",
+	 .min = 1,
+	 .max = 10000,
+	 .def_text = "1",
+	 .group = "How sure",
+	 .help = "N runs of the program in one session: intervals then speak of the program, "
+		 "not "
+		 "of one run"},
+	{.name = "until",
+	 .type = AS_OPT_NUM,
+	 .at = offsetof(struct record_args, until_percent),
+	 .arg = "PERCENT",
+	 .min = 0.01,
+	 .max = 50,
+	 .group = "How sure",
+	 .help = "run the program again, or stay attached, until all that has 5 % or more is "
+		 "known to ± PERCENT of all time; --duration limits it, 5 minutes if not "
+		 "given"},
+	{.name = "measure-overhead",
+	 .type = AS_OPT_FLAG,
+	 .at = offsetof(struct record_args, measure_overhead),
+	 .group = "How sure",
+	 .help = "run the program without recording as well, once beside each run (10 unless "
+		 "--trials or --until says otherwise), and tell how much recording slows it "
+		 "down"},
 	{.name = "rate",
 	 .letter = 'F',
 	 .type = AS_OPT_NUM,
@@ -271,7 +305,30 @@ static int check_request(const struct as_cmd_ctx *ctx, struct as_error *err)
 		return as_fail(err, AS_E_USAGE, 0,
 			       "record needs a program or --pid\n"
 			       "assay record -- ./app args\nassay record --help");
+	if (a->pid && (a->trials || a->measure_overhead))
+		return as_fail(err, AS_E_USAGE, 0,
+			       "--%s runs a program several times: a running one cannot be",
+			       a->trials ? "trials" : "measure-overhead");
+	if (a->until_percent > 0 && a->output && strcmp(a->output, "-") == 0)
+		return as_fail(err, AS_E_USAGE, 0,
+			       "--until reads what it has recorded: it needs a file as output");
 	return 0;
+}
+
+static void ask_for_runs(const struct record_args *a, struct as_record_until *until,
+			 struct as_recording_request *q)
+{
+	q->runs = (uint64_t)a->trials;
+	q->measure_overhead = a->measure_overhead;
+	if (a->measure_overhead && !a->trials && !(a->until_percent > 0))
+		q->runs = OVERHEAD_PAIRS;
+	if (!(a->until_percent > 0))
+		return;
+	if (!q->duration_ns)
+		q->duration_ns = UNTIL_LIMIT_NS;
+	*until = (struct as_record_until){
+		.percent = a->until_percent, .limit_ns = q->duration_ns, .quiet = a->quiet};
+	as_record_until(until, q);
 }
 
 static int record_run(struct as_cmd_ctx *ctx, struct as_error *err)
@@ -279,6 +336,7 @@ static int record_run(struct as_cmd_ctx *ctx, struct as_error *err)
 	const struct record_args *a = ctx->args;
 	struct progress progress = {.duration_ns = a->duration_ns};
 	struct as_recording_outcome outcome = {0};
+	struct as_record_until until;
 	AS_CLEANUP(as_free_autop) char *path = NULL, *cache = as_cache_dir();
 	AS_CLEANUP(as_fitness_clear) struct as_fitness fitness = {0};
 	int r = check_request(ctx, err);
@@ -311,6 +369,7 @@ static int record_run(struct as_cmd_ctx *ctx, struct as_error *err)
 		.interrupt_signal = &interrupt_signal,
 	};
 
+	ask_for_runs(a, &until, &q);
 	/* A started program may be drawing on the same terminal: progress only beside others. */
 	if (!a->quiet && isatty(STDERR_FILENO) && a->pid) {
 		q.progress = on_progress;
@@ -340,8 +399,7 @@ const struct as_cmd as_cmd_record = {
 	.options = record_options,
 	.examples = {{"assay record -- ./target/release/app args", "a run from start to end"},
 		     {"assay record -p 4242 --duration 10", "ten seconds of a running process"},
-		     {"assay record -F 4999 -o short.assay ./app",
-		      "more samples of a short run"}},
+		     {"assay record --until 1% -- ./app", "until it is known to ± 1 %"}},
 	.operand = "a program",
 	.max_operands = -1,
 	.flags = AS_CMD_RUNS_PROGRAM,

@@ -101,9 +101,12 @@ static int set_int(const struct as_option *o, void *args, const char *text,
 static int set_num(const struct as_option *o, void *args, const char *text,
 		   struct as_error *err)
 {
+	size_t n = strlen(text);
+	bool percent = o->arg && strcmp(o->arg, "PERCENT") == 0 && n && text[n - 1] == '%';
+	AS_CLEANUP(as_free_autop) char *number = as_xstrndup(text, n - percent);
 	double v;
 
-	if (!as_parse_double(text, &v))
+	if (!as_parse_double(number, &v))
 		return bad_value(o, text, "a number", err);
 
 	int r = check_range(o, v, text, err);

@@ -39,7 +39,9 @@ struct as_target {
 	int exec_err_fd;               /* carries errno when exec failed; CLOEXEC */
 	int pidfd;
 	uint64_t start_ns, end_ns;
-	uint64_t own_cpu_ns;    /* user + system of the leader process alone, last read */
+	uint64_t own_cpu_ns; /* user + system of the leader process alone, last read */
+	uint64_t
+		run_wait_ns; /* it was ready and had no CPU; of a child's main thread, at its end */
 	uint64_t cpu_before_ns; /* the same when it was attached to */
 	char *program_path;     /* resolved executable */
 };
@@ -121,7 +123,8 @@ void as_recorder_listener(struct as_recorder *r, struct as_image_listener *ret);
 struct as_resolve_options {
 	const char *cache_dir;
 	bool no_inlines;
-	bool no_source; /* no SOURCE records; instructions are kept all the same */
+	bool no_source;  /* no SOURCE records; instructions are kept all the same */
+	bool names_only; /* neither */
 	const char *const
 		*source_dirs; /* further folders to look for sources in; may be NULL */
 };
@@ -185,17 +188,39 @@ struct as_recording_note {
 	const char *about, *text, *remedy;
 };
 
+/* What a look at the session so far says of the rows that have to be known well. */
+struct as_judgement {
+	bool enough;
+	double factor; /* of the recording so far that would be enough, >= 1; INFINITY: unknown */
+	double worst; /* half width of the worst row's interval */
+	char row[96]; /* its name */
+};
+
 struct as_recording_request {
-	char *const *argv;    /* NULL with pid */
-	const char *folder;   /* where it runs; NULL: the current one */
-	pid_t pid;            /* 0 with argv */
-	uint64_t duration_ns; /* 0: until the target ends */
-	const char *engine;   /* NULL: the best that can */
-	const char *output;   /* session path */
+	char *const *argv;  /* NULL with pid */
+	const char *folder; /* where it runs; NULL: the current one */
+	pid_t pid;          /* 0 with argv */
+	/* 0: until the target ends. Of several runs: none begins later, and one that is going on
+	 * then does not count. */
+	uint64_t duration_ns;
+	const char *engine; /* NULL: the best that can */
+	const char *output; /* session path */
 	struct as_record_options options;
 	struct as_resolve_options resolve;
 	const struct as_recording_note *notes; /* may be NULL */
 	size_t nnotes;
+	/* Runs of argv in one session, each a TRIAL; 0, 1: one. With judge: at most, 0: no limit. */
+	uint64_t runs;
+	/* A run without recording beside each one, in an order a coin decides. argv only. */
+	bool measure_overhead;
+	const char *until; /* with judge: what is asked for, as INFO "until" says it */
+	/* Looks at the session so far under `path`, in a forked process, from time to time
+	 * (stats/until.h). The recording ends when it is enough. NULL: it does not. */
+	int (*judge)(void *ctx, const char *path, struct as_judgement *ret);
+	/* Told of each look; runs is 0 for one run. May be NULL. */
+	void (*judged)(void *ctx, const struct as_judgement *j, uint64_t elapsed_ns,
+		       uint64_t runs);
+	void *judge_ctx;
 	/* set by the caller's SIGINT handler: 1 end and keep, 2 give up */
 	const volatile int *interrupted;
 	/* Number of the signal that interrupted, negative: the terminal sent it to the target as
@@ -206,15 +231,22 @@ struct as_recording_request {
 	void *progress_ctx;
 };
 struct as_recording_outcome {
-	int wait_status; /* of the launched target */
+	int wait_status; /* of the launched target; of several runs the first that failed */
 	bool launched;
 	int exec_errno; /* why the program could not be run, as execve tells; 0: it was */
 	uint64_t wall_ns, samples;
+	uint64_t runs, failed_run; /* that are in the session; the first that failed, from 1 */
+	bool enough;               /* the judge said so */
 	uint64_t session_bytes;
 	const char *engine;
 };
-/* Runs it from start to finished session file. On failure after the target has started the
- * target goes on, and what was recorded stays. */
+/*
+ * Runs it from start to finished session file. On failure after the target has started the
+ * target goes on, and what was recorded stays.
+ *
+ * Several runs share standard input, which is wound back where it is a file. A run that is
+ * interrupted does not count, unless it is the first; those before are kept.
+ */
 int as_record(const struct as_recording_request *q, struct as_recording_outcome *ret,
 	      struct as_error *err);
 

@@ -158,7 +158,8 @@ static void on_chain(void *ctx, size_t index, uint64_t svma, const struct as_sym
 {
 	struct as_resolver *v = ctx;
 
-	as_keep_note(v, index, svma, chain);
+	if (v->keep)
+		as_keep_note(v, index, svma, chain);
 	if (chain->n)
 		write_chain(v, v->places[index], chain->frames, chain->n);
 }
@@ -260,7 +261,8 @@ static void resolve_file(struct as_resolver *v, const struct as_rec_mod *mod, ui
 	}
 	as_symmod_resolve(sym, addrs, n, on_chain, v);
 	v->brief_only = true;
-	as_keep_module(v, m, sym);
+	if (v->keep)
+		as_keep_module(v, m, sym);
 	v->brief_only = false;
 	if (loud && mod->kind == AS_MODULE_FILE)
 		write_notes(v, m->path, as_symmod_notes(sym));
@@ -373,7 +375,8 @@ static void resolve_module(struct as_resolver *v, const struct by_module *group,
 int as_recorder_resolve(struct as_recorder *r, const struct as_resolve_options *o,
 			struct as_error *err)
 {
-	struct as_resolver v = {.r = r, .o = o, .keep = as_keep_new(r, o)};
+	struct as_resolver v = {
+		.r = r, .o = o, .keep = o->names_only ? NULL : as_keep_new(r, o)};
 	struct by_module *group = group_places(r);
 	size_t n = r->places.n;
 
@@ -385,7 +388,8 @@ int as_recorder_resolve(struct as_recorder *r, const struct as_resolve_options *
 		if (as_session_writer_status(r->w, NULL) < 0)
 			break;
 	}
-	as_keep_finish(&v);
+	if (v.keep)
+		as_keep_finish(&v);
 	as_map64_clear(&v.functions);
 	as_vec_clear(&v.chain);
 	as_buf_clear(&v.full);

@@ -432,6 +432,20 @@ bool as_process_cpu(pid_t pid, uint64_t *ret_user_ns, uint64_t *ret_sys_ns)
 	return true;
 }
 
+/* Second field of /proc/PID/schedstat; 0 where the kernel does not count. */
+static uint64_t run_wait(pid_t pid)
+{
+	AS_CLEANUP(as_buf_clear) struct as_buf b = {0};
+	unsigned long long wait;
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/%d/schedstat", (int)pid);
+	if (as_read_file(path, 256, &b, NULL) < 0 ||
+	    sscanf(as_buf_str(&b), "%*u %llu", &wait) != 1)
+		return 0;
+	return wait;
+}
+
 /* A child that has ended still has its account until it is waited for. */
 static void read_own_account(struct as_target *t)
 {
@@ -439,8 +453,10 @@ static void read_own_account(struct as_target *t)
 	uint64_t user, sys;
 
 	if (!waitid(P_PID, (id_t)t->pid, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid &&
-	    as_process_cpu(t->pid, &user, &sys))
+	    as_process_cpu(t->pid, &user, &sys)) {
 		t->own_cpu_ns = user + sys;
+		t->run_wait_ns = run_wait(t->pid);
+	}
 }
 
 bool as_target_poll(struct as_target *t)

@@ -446,6 +446,24 @@ static void complete_trials(struct as_model *m)
 		as_vec_push(&m->trials, (struct as_m_trial){end + 1, last, 0, UINT64_MAX});
 }
 
+/* A run that did not count, after the last one that did. */
+static void drop_uncounted(struct as_model *m)
+{
+	if (!m->trials.n || !m->has_summary)
+		return;
+	while (m->samples.n &&
+	       m->samples.v[m->samples.n - 1].time_ns > m->trials.v[m->trials.n - 1].end_ns)
+		m->samples.n--;
+}
+
+static int on_overhead(void *ctx, const struct as_rec_overhead *r)
+{
+	struct as_model *m = ((struct as_loader *)ctx)->m;
+
+	m->overhead = *r;
+	return 0;
+}
+
 static void note_damage(struct as_loader *l)
 {
 	struct as_model *m = l->m;
@@ -469,6 +487,7 @@ static const struct as_record_sink load_sink = {
 	.recording = on_recording,
 	.summary = on_summary,
 	.trial = on_trial,
+	.overhead = on_overhead,
 	.string = on_string,
 	.note = on_note,
 	.module = on_module,
@@ -525,6 +544,7 @@ static int load(const char *path, const struct bytes *mem, struct as_model **ret
 		sort_samples(l.m);
 	default_weights(l.m);
 	complete_trials(l.m);
+	drop_uncounted(l.m);
 	note_damage(&l);
 	as_model_complete(l.m);
 	*ret = l.m;

@@ -151,6 +151,7 @@ struct as_model {
 	AS_VEC(struct as_m_code_name) code_names;
 	AS_VEC(struct as_m_source) sources; /* by file (as the text sorts), then first */
 	AS_VEC(struct as_m_trial) trials;   /* none: a session of one run */
+	struct as_rec_overhead overhead;    /* pairs 0: not measured */
 	/* What stands above the first frame of stacks that end so; AS_NONE: nothing (ROOT).
 	 * Samples without any frame stand at [NOSTACK] when their end is ROOT. */
 	uint32_t end_function[AS_END_COUNT_];

@@ -17,6 +17,7 @@ void as_blocks_of_model(struct as_blocks *b, const struct as_model *m,
 		runs[i] = (struct as_run_span){m->trials.v[i].start_ns, m->trials.v[i].end_ns};
 	as_blocks_init_runs(b, runs, m->trials.n, scope,
 			    AS_MIN(n_samples, (uint64_t)ASKED_SAMPLES));
+	b->stopped = *as_model_info(m, "until") != 0;
 }
 
 static void init_blocks(struct as_build *b)

@@ -156,6 +156,14 @@ void as_trust_json(const struct as_model *m, const char *key, struct as_json *j)
 	as_json_num(j, "explained_cpu", t.explained_cpu, 6);
 	as_json_num(j, "recorder_cpu_s", t.recorder_cpu_s, 6);
 	as_json_num(j, "kernel_cost_s", t.kernel_cost_s, 6);
+	if (m->overhead.pairs) {
+		as_json_obj(j, "overhead");
+		as_json_u64(j, "pairs", m->overhead.pairs);
+		as_json_num(j, "slowdown", (double)m->overhead.value / 1e6, 6);
+		as_json_num(j, "low", (double)m->overhead.low / 1e6, 6);
+		as_json_num(j, "high", (double)m->overhead.high / 1e6, 6);
+		as_json_end(j);
+	}
 	as_json_bool(j, "interrupted", t.interrupted);
 	as_json_arr(j, "notes");
 	as_vec_foreach (n, &m->notes) {

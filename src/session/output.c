@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -332,6 +333,34 @@ int as_output_commit(struct as_output *o, struct as_error *err)
 	if (e)
 		return as_fail(err, AS_E_IO, e, "cannot sync the folder of '%s': %s", o->path,
 			       strerror(e));
+	return AS_OK;
+}
+
+int as_output_divert(struct as_output *o, struct as_error *err)
+{
+	uint8_t chunk[65536];
+	off_t at = 0;
+	ssize_t n;
+	int fd;
+
+	if (!o->partial)
+		return as_fail(err, AS_E_UNSUPPORTED, 0,
+			       "a stream cannot be read while it is written");
+	fd = memfd_create("assay", MFD_CLOEXEC);
+	if (fd < 0)
+		return as_fail(err, AS_E_IO, errno, "cannot copy '%s': %s", o->partial,
+			       strerror(errno));
+	while ((n = pread(o->fd, chunk, sizeof chunk, at)) > 0) {
+		if (write_fully(fd, chunk, (size_t)n))
+			break;
+		at += n;
+	}
+	if (n) {
+		close(fd);
+		return as_fail(err, AS_E_IO, errno, "cannot copy '%s'", o->partial);
+	}
+	o->fd = fd; /* the other one, and the names, go with the process */
+	o->path = o->partial = NULL;
 	return AS_OK;
 }
 

@@ -34,6 +34,9 @@ int as_output_open(const char *path, struct as_output *ret, struct as_error *err
 int as_output_write(struct as_output *o, const void *p, size_t n, struct as_error *err);
 /* fsync, rename, fsync of the folder. Streams: nothing. */
 int as_output_commit(struct as_output *o, struct as_error *err);
+/* In a forked process: bytes go to an unnamed copy of the file from now on. The file itself, its name
+ * and its lock stay the other process's. AS_E_UNSUPPORTED for streams. */
+int as_output_divert(struct as_output *o, struct as_error *err);
 void as_output_close(struct as_output *o);
 
 /* "ASSAYS1\n" */

@@ -98,6 +98,9 @@ void as_session_writer_flush(struct as_session_writer *w); /* closes the open ch
 /* The first failure, if any. */
 int as_session_writer_status(const struct as_session_writer *w, struct as_error *err);
 uint64_t as_session_writer_bytes(const struct as_session_writer *w);
+/* For a forked process that looks at the session so far: what is written from now on goes to a copy,
+ * which can be read under /proc/self/fd/N; N is returned. Flush before the fork. */
+int as_session_writer_divert(struct as_session_writer *w, struct as_error *err);
 /* END record, fsync, rename. On failure the .partial stays and the message names it. */
 int as_session_writer_finish(struct as_session_writer *w, struct as_error *err);
 /* frees; unfinished files stay as .partial */

@@ -164,6 +164,13 @@ uint64_t as_session_writer_bytes(const struct as_session_writer *w)
 	return w->out.good_bytes;
 }
 
+int as_session_writer_divert(struct as_session_writer *w, struct as_error *err)
+{
+	int r = as_output_divert(&w->out, err);
+
+	return r < 0 ? r : w->out.fd;
+}
+
 int as_session_writer_finish(struct as_session_writer *w, struct as_error *err)
 {
 	if (w->finished)

@@ -156,6 +156,8 @@ static void finish_runs(struct as_blocks *b)
 		return;
 	b->runs_worth = AS_MAX(b->sum_w * b->sum_w / b->sum_rw2, 2.0);
 	b->run_quantile = as_student_quantile(0.5 + AS_CONFIDENCE / 2, b->runs_worth - 1);
+	if (b->stopped)
+		b->run_quantile *= sqrt(1 + AS_STOPPED_COST / b->runs_worth);
 }
 
 void as_blocks_finish(struct as_blocks *b)

@@ -43,7 +43,10 @@
  *
  * the ultimate-cluster estimator, with Student's quantile for R - 1 degrees of freedom, is a third
  * interval, and the widest counts. R is (sum w_r)^2 / sum w_r^2: runs of unequal length tell less
- * (2 at the least). It needs AS_RUNS_MIN runs. No block holds samples of two runs.
+ * (2 at the least). It needs AS_RUNS_MIN runs. No block holds samples of two runs. Runs that ended
+ * because their interval had become narrow (until.h) ended more often when it happened to be
+ * estimated too narrow; the variance is raised by the share AS_STOPPED_COST / R, which simulation
+ * shows to restore the level for R from 10 to 100 (test_stats_trials.c).
  *
  * Sources: K. M. Wolter, Introduction to Variance Estimation, 2nd ed. 2007, ch. 2.4 (ultimate
  * clusters), 6 and 8.2 (ratio linearisation, successive differences); J. von Neumann et al., Ann.
@@ -66,6 +69,7 @@
 #define AS_BLOCKS_MAX    1024
 #define AS_BLOCK_SAMPLES 6 /* wanted in a block */
 #define AS_RUNS_MIN      3 /* a variance of fewer says nothing */
+#define AS_STOPPED_COST  2
 
 struct as_run_span {
 	uint64_t start_ns, end_ns;
@@ -94,6 +98,7 @@ struct as_blocks {
 	double sum_rw2;      /* sum over runs of w^2; set by finish */
 	double runs_worth;   /* as many equal runs; set by finish */
 	double run_quantile; /* Student's for runs_worth; set by finish */
+	bool stopped; /* the caller's, before finish: runs ended because they were enough */
 };
 
 /*

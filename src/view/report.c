@@ -52,6 +52,18 @@ static double cpu_seconds(const struct as_model *m)
 	return t.cpu_s;
 }
 
+/* The status told is that of the first run that failed. */
+static void add_failed_run(const struct as_model *m, struct as_buf *out)
+{
+	for (size_t i = 0; i < m->trials.n; i++) {
+		if (!m->trials.v[i].exit)
+			continue;
+		as_buf_adds(out, " in run ");
+		as_fmt_count(out, i + 1);
+		return;
+	}
+}
+
 static void header_end(const struct as_model *m, struct as_buf *out)
 {
 	uint64_t status = m->summary.exit;
@@ -67,6 +79,8 @@ static void header_end(const struct as_model *m, struct as_buf *out)
 			    strsignal(WTERMSIG((int)status)));
 	else
 		as_buf_addf(out, ", exit %d", WEXITSTATUS((int)status));
+	if (m->trials.n > 1 && status && status != UINT64_MAX)
+		add_failed_run(m, out);
 }
 
 void as_report_program(const struct as_model *m, struct as_buf *out)
@@ -89,6 +103,10 @@ void as_report_header(const struct as_model *m, const struct as_style *style,
 
 	as_report_program(m, &left);
 	as_buf_adds(&left, ": ");
+	if (m->trials.n) {
+		as_fmt_count(&left, m->trials.n);
+		as_buf_adds(&left, m->trials.n == 1 ? " run, " : " runs, ");
+	}
 	if (m->has_summary) {
 		as_fmt_duration(&left, m->summary.wall_ns);
 		as_buf_adds(&left, " wall, ");
@@ -155,6 +173,7 @@ enum {
 	C_SHOWN,
 	C_WHERE,
 	C_NOTE,
+	C_RUNS, /* where a session has several */
 };
 
 static void columns(struct as_table *t, enum as_by by, bool tree, bool total_is_news)
@@ -235,6 +254,19 @@ static size_t rows_shown(const struct as_report_request *q, const struct as_prof
 	return n;
 }
 
+static void mark_runs(const struct as_model *m, const struct as_row *row, struct as_table *t)
+{
+	struct as_buf b = {0};
+
+	as_table_value(t, C_RUNS, row->total.runs);
+	if (row->one_run) {
+		as_buf_adds(&b, "in one run of ");
+		as_fmt_count(&b, m->trials.n);
+		as_table_text(t, C_NOTE, b.p);
+	}
+	as_buf_clear(&b);
+}
+
 void as_report_flat(const struct as_report_request *q, const struct as_profile *p,
 		    const struct as_style *style, struct as_table *t)
 {
@@ -244,6 +276,9 @@ void as_report_flat(const struct as_report_request *q, const struct as_profile *
 	for (size_t i = 0; i < n; i++)
 		total_is_news |= p->rows.v[i].total.value > p->rows.v[i].self.value + 1e-9;
 	columns(t, q->query.by, false, total_is_news);
+	if (q->model->trials.n)
+		as_table_column(
+			t, (struct as_column){"runs", "", AS_CELL_COUNT, AS_COL_DATA_ONLY});
 	for (size_t i = 0; i < n; i++) {
 		const struct as_row *row = &p->rows.v[i];
 		bool up = i > 0 && p->rows.v[i - 1].tied_with_next && row->self.value > 0;
@@ -255,6 +290,8 @@ void as_report_flat(const struct as_report_request *q, const struct as_profile *
 		as_table_share(t, C_SECOND, &row->total);
 		if (up || down)
 			as_table_mark(t, C_FIRST, up && down ? "│" : up ? "┘" : "┐");
+		if (q->model->trials.n)
+			mark_runs(q->model, row, t);
 	}
 }
 

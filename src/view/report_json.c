@@ -39,6 +39,24 @@ static void query_json(const struct as_query *q, struct as_json *j)
 	as_report_filter_json(q, j);
 }
 
+static void trials_json(const struct as_model *m, struct as_json *j)
+{
+	as_json_arr(j, "runs");
+	as_vec_foreach (t, &m->trials) {
+		as_json_obj(j, NULL);
+		as_json_num(j, "start_s",
+			    ((double)t->start_ns - (double)m->recording.start_ns) / 1e9, 12);
+		as_json_num(j, "wall_s", (double)(t->end_ns - t->start_ns) / 1e9, 9);
+		as_json_num(j, "cpu_s", (double)t->cpu_ns / 1e9, 9);
+		if (t->exit == UINT64_MAX)
+			as_json_null(j, "wait_status");
+		else
+			as_json_u64(j, "wait_status", t->exit);
+		as_json_end(j);
+	}
+	as_json_end(j);
+}
+
 void as_report_json(const struct as_report_request *q, const struct as_profile *p,
 		    const struct as_table *t, struct as_buf *out)
 {
@@ -54,6 +72,8 @@ void as_report_json(const struct as_report_request *q, const struct as_profile *
 	as_json_end(&j);
 	as_json_num(&j, "duration_s", trust.duration_s, 9);
 	as_json_num(&j, "cpu_s", trust.cpu_s, 9);
+	if (q->model->trials.n)
+		trials_json(q->model, &j);
 	as_trust_json(q->model, "trust", &j);
 	query_json(&q->query, &j);
 	as_json_u64(&j, "samples", p->samples);

@@ -3,6 +3,7 @@
 #include "view/summary.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/sys.h"
 #include "view/next.h"
@@ -19,7 +20,10 @@ static const double ROW_WORTH = 0.01, MORE_MAX_S = 600;
 static void tie_notes(const struct as_profile *p, size_t n, double duration_s,
 		      struct as_table *t)
 {
-	size_t column = t->columns.n - 1;
+	size_t column = 0;
+
+	while (strcmp(t->columns.v[column].key, "note") != 0)
+		column++;
 
 	for (size_t i = 0; i < n; i++) {
 		double more = 0;

@@ -13,6 +13,7 @@
 enum { NOTES_MAX = 4, FEW_SAMPLES = 100, SHARE_FROM_S = 2 };
 
 /* From where on a loss changes what a reader may conclude. */
+static const int64_t TROUBLE_SLOWER = 50000; /* millionths */
 static const double TROUBLE_LOST = 0.01, TROUBLE_CUT = 0.01, TROUBLE_NAMELESS = 0.05,
 		    TROUBLE_RATE = 0.8, EXPLAINED_WITHIN = 0.05;
 
@@ -328,6 +329,52 @@ static void explained(struct block *b)
 		fact(b, "samples explain %.1f %% of the CPU time", t->explained_cpu * 100);
 }
 
+/* "3.1 % (2.2 to 4.0)" */
+static void add_overhead(const struct as_rec_overhead *o, struct as_buf *out)
+{
+	as_buf_addf(out, "%.1f %% (%.1f to %.1f)", (double)o->value / 1e4, (double)o->low / 1e4,
+		    (double)o->high / 1e4);
+}
+
+/* What was measured beside the recording: --measure-overhead. */
+static void slowdown(struct block *b, bool much)
+{
+	const struct as_rec_overhead *o = &b->m->overhead;
+	struct as_buf text = {0};
+
+	if (!o->pairs || (o->low > TROUBLE_SLOWER) != much)
+		return;
+	add_overhead(o, &text);
+	if (much) {
+		trouble(b,
+			"recording made the program %s slower: shares of what is called often "
+			"and briefly may be too large",
+			as_buf_str(&text));
+		remedy(b, "assay record -F 250");
+	} else {
+		fact(b, "slowed down by %s in %" PRIu64 " pairs of runs", as_buf_str(&text),
+		     o->pairs);
+	}
+	as_buf_clear(&text);
+}
+
+/* What --until asked for. */
+static void until(struct block *b, bool met)
+{
+	const char *target = as_model_info(b->m, "until"),
+		   *enough = as_model_info(b->m, "until.enough");
+
+	if (!target || !*target || (enough && strcmp(enough, "yes") == 0) != met)
+		return;
+	if (met)
+		fact(b, "recorded until all of 5 %% or more was known to ± %s %%", target);
+	else
+		trouble(b,
+			"the recording ended before all of 5 %% or more was known to ± %s %%, "
+			"by its time limit or otherwise",
+			target);
+}
+
 static void recorder(struct block *b)
 {
 	const struct as_trust *t = &b->t;
@@ -398,11 +445,15 @@ void as_trust_lines(const struct as_model *m, struct as_trust_lines *ret)
 	unexplained(&b);
 	cut_stacks(&b);
 	nameless(&b);
+	until(&b, false);
+	slowdown(&b, true);
 	notes(&b);
 	taken(&b);
 	stacks(&b);
 	explained(&b);
 	recorder(&b);
+	slowdown(&b, false);
+	until(&b, true);
 	source(&b);
 	soft_notes(&b);
 }

@@ -15,6 +15,7 @@
  *	make-session big FILE N		N samples on many stacks
  *	make-session trials FILE N	N runs of 1.2 s and more, 100 ms apart, whose shares differ; the
  *					last one has a function that the others have not
+ *	make-session until FILE N	the same, ended because it was enough
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -545,12 +546,16 @@ static const struct place trial_places[] = {
 static const struct template trials[] = {
 	{0, 0, {0, -1}}, {0, 0, {0, 1, -1}}, {0, 0, {0, 2, -1}}, {0, 0, {0, 3, -1}}};
 
-static void make_trials(const char *path, uint64_t n)
+static void make_trials(const char *path, uint64_t n, bool until)
 {
 	uint64_t functions[AS_ARRAY_LEN(trial_places)], leaves[AS_ARRAY_LEN(trials)];
 	uint64_t at = START_NS, samples = 0;
 
 	begin(path, 1000, 2);
+	if (until) {
+		info("until", "2");
+		info("until.enough", "yes");
+	}
 	for (size_t i = 0; i < AS_ARRAY_LEN(trial_places); i++)
 		functions[i] = function(&trial_places[i]);
 	for (size_t i = 0; i < AS_ARRAY_LEN(trials); i++)
@@ -604,7 +609,9 @@ int main(int argc, char **argv)
 	else if (strcmp(argv[1], "big") == 0)
 		make_big(argv[2], n);
 	else if (strcmp(argv[1], "trials") == 0)
-		make_trials(argv[2], n);
+		make_trials(argv[2], n, false);
+	else if (strcmp(argv[1], "until") == 0)
+		make_trials(argv[2], n, true);
 	else
 		return 2;
 	return 0;

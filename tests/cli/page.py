@@ -23,6 +23,7 @@ TABLES = {
     'stacks': 'parent? frame',
     'samples': 'time thread stack? weight cpu end',
     'ticks': 'time cpu taken delivered lost throttled',
+    'trials': 'start end',
 }
 
 

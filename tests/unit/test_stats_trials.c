@@ -17,9 +17,10 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "stats/blocks.h"
+#include "stats/until.h"
 
 #define MS       1000000ull
-#define RUNS_MAX 64
+#define RUNS_MAX 100
 
 static uint64_t prng_state;
 
@@ -46,6 +47,7 @@ struct session {
 	AS_VEC(struct sample) v;
 	struct as_run_span runs[RUNS_MAX];
 	size_t n_runs;
+	bool stopped;
 };
 
 struct law {
@@ -83,6 +85,7 @@ static struct as_share_estimate estimate(const struct session *s)
 	as_blocks_init_runs(&b, s->runs, s->n_runs, &scope, AS_MIN(s->v.n, (size_t)1536));
 	as_vec_foreach (it, &s->v)
 		as_blocks_add(&b, as_blocks_index(&b, it->t_ns), 1);
+	b.stopped = s->stopped;
 	as_blocks_finish(&b);
 	as_vec_foreach (it, &s->v)
 		if (it->in_row)
@@ -123,7 +126,7 @@ static void trials_cover(const struct law *law, size_t runs, double least, doubl
 	struct tally t = {0};
 	char what[96];
 
-	for (int i = 0; i < 1200; i++) {
+	for (int i = 0; i < 1000; i++) {
 		s.v.n = s.n_runs = 0;
 		while (s.n_runs < runs)
 			add_run(&s, law);
@@ -196,12 +199,103 @@ static void a_block_lies_in_one_run(void **state)
 	as_blocks_clear(&b);
 }
 
+/* ---- stopping when it is known well enough ---- */
+
+static double half_width(const struct session *s)
+{
+	struct as_share_estimate e = estimate(s);
+
+	return (e.hi - e.lo) / 2;
+}
+
+/* As record --until does it: looks when they are due, until the row is known to +- target. */
+static void until_runs_suffice(struct session *s, const struct law *law, double target)
+{
+	size_t due = AS_UNTIL_RUNS;
+
+	s->v.n = s->n_runs = 0;
+	while (s->n_runs < RUNS_MAX) {
+		double factor;
+
+		add_run(s, law);
+		if (s->n_runs < due)
+			continue;
+		factor = as_until_factor(half_width(s), target);
+		if (factor <= 1)
+			return;
+		due = (size_t)ceil((double)s->n_runs * as_until_growth(factor));
+	}
+}
+
+static void stopping_after_enough_runs_covers(void **state)
+{
+	static const struct {
+		const struct law *law;
+		double target;
+	} cases[] = {{&differ, 0.02},   {&differ, 0.03}, {&unequal, 0.03},
+		     {&periodic, 0.02}, {&rare, 0.0075}, {&alike, 0.01}};
+	struct session s = {.stopped = true};
+
+	prng_state = 3;
+	for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
+		struct tally t = {0};
+		char what[96];
+
+		for (int n = 0; n < 1000; n++) {
+			until_runs_suffice(&s, cases[i].law, cases[i].target);
+			count(&t, &s, cases[i].law);
+		}
+		snprintf(what, sizeof what, "%s, until ± %g", cases[i].law->what,
+			 cases[i].target);
+		assert_true(told(what, &t) >= 0.93);
+	}
+	as_vec_clear(&s.v);
+}
+
+/* One long run that is stopped: looks after AS_UNTIL_FIRST_S seconds at 1 kHz and so on. */
+static void stopping_one_run_covers(void **state)
+{
+	static const struct law laws[] = {
+		{"one run, 30 %", 0.3, 0, 0, {40000, 40000}},
+		{"one run, 6 %", 0.06, 0, 0, {40000, 40000}},
+		{"one run, period 10 ms", 0.3, 0, 10, {40000, 40000}},
+		{"one run, period 400 ms", 0.3, 0, 400, {40000, 40000}},
+	};
+	struct session s = {0}, whole = {0};
+
+	prng_state = 4;
+	for (size_t i = 0; i < AS_ARRAY_LEN(laws); i++) {
+		struct tally t = {0};
+
+		for (int n = 0; n < 250; n++) {
+			size_t due = AS_UNTIL_FIRST_S * 1000;
+			double factor;
+
+			whole.v.n = whole.n_runs = 0;
+			add_run(&whole, &laws[i]);
+			do {
+				s.v.n = 0;
+				for (size_t k = 0; k < due; k++)
+					as_vec_push(&s.v, whole.v.v[k]);
+				factor = as_until_factor(half_width(&s), 0.01);
+				due = (size_t)ceil((double)due * as_until_growth(factor));
+			} while (factor > 1 && due < whole.v.n);
+			count(&t, &s, &laws[i]);
+		}
+		assert_true(told(laws[i].what, &t) >= 0.93);
+	}
+	as_vec_clear(&s.v);
+	as_vec_clear(&whole.v);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(runs_that_differ_are_covered),
 		cmocka_unit_test(runs_that_do_not_differ_cost_little),
 		cmocka_unit_test(a_block_lies_in_one_run),
+		cmocka_unit_test(stopping_after_enough_runs_covers),
+		cmocka_unit_test(stopping_one_run_covers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -165,10 +165,10 @@ after(() => {
 	rmSync(dir, {recursive: true, force: true});
 });
 
-for (const kind of ['story', 'trouble', 'family', 'hostile', 'deep', 'empty', 'trials', 'big']) {
+for (const kind of ['story', 'trouble', 'family', 'hostile', 'deep', 'empty', 'trials', 'until', 'big']) {
 	test(`figures equal those of assay report: ${kind}`, OPTIONS, async () => {
 		const file = path.join(dir, `${kind}.assay`);
-		execFileSync(maker, [kind, file, ...kind === 'big' ? ['3000'] : kind === 'trials' ? ['7'] : []]);
+		execFileSync(maker, [kind, file, ...kind === 'big' ? ['3000'] : kind === 'trials' || kind === 'until' ? ['7'] : []]);
 		await compareSession(file, kind === 'deep' ? 1 : kind === 'big' ? 2 : QUESTIONS.length);
 	});
 }
