@@ -3,7 +3,8 @@
 //
 // Each file (.json: held against the format's schema first) is opened in the packaged page, and
 // written out again by the page, from what its importer made of it. Prints per file, in ns:
-// {schema: true or errors, title, failed, profiles, functions: {name: [self, total]}, sandwich}.
+// {schema: true or errors, title, failed, said (on its console), profiles,
+// functions: {name: [self, total]}, sandwich}.
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -55,8 +56,9 @@ async function ask(browser, file) {
 	fs.writeFileSync(loader, `speedscope.loadFileFromBase64(${
 		JSON.stringify(path.basename(file))}, "${text.toString('base64')}")`);
 	const page = await browser.newPage({ viewport: { width: 1400, height: 1600 } });
-	const answer = { schema: valid || validate.errors, errors: [], functions: {} };
+	const answer = { schema: valid || validate.errors, errors: [], said: [], functions: {} };
 	page.on('pageerror', (e) => answer.errors.push(e.message));
+	page.on('console', (m) => m.type() === 'error' && answer.said.push(m.text()));
 	await page.goto(`${pathToFileURL(path.join(release, 'index.html'))}#localProfilePath=${loader}`);
 	await page.waitForFunction(() => document.title !== 'speedscope' ||
 		document.body.innerText.includes('Something went wrong'), null, { timeout: 60000 });

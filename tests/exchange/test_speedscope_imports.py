@@ -13,12 +13,17 @@ readers.need('speedscope', 'ajv', 'playwright-core')
 chromium = os.environ.get('CHROMIUM') or f.which('chromium') or f.which('chromium-browser')
 if not chromium:
     f.skip_all('no chromium (Debian: chromium)')
+# It divides a function's cost among its calls in fractions and rounds the times at which they begin
+# and end: now and then (its arithmetic done again: 2 in 152) a frame so ends before it began.
+ROUNDING = 'in increasing order of cumulative value'
 sessions = f.Sessions()
 
 
 def ask(session, to, suffix, *options):
     path = readers.write(session + suffix, f.export(session, to, '--full-names', *options))
     [answer] = readers.node('ask_speedscope.mjs', chromium, path)
+    if any(ROUNDING in line for line in answer['said']):
+        raise f.Skip('its importer of callgrind tripped over its own rounding')
     assert not answer['errors'] and not answer['failed'], answer
     return answer['profiles'], {k: tuple(v) for k, v in answer['functions'].items()}
 
