@@ -345,7 +345,8 @@ void as_cpus_parse(const char *list, struct as_cpus *ret)
 		to = from;
 		if (dash && !as_parse_u64(dash + 1, &to))
 			continue;
-		for (uint64_t cpu = from; cpu <= to && cpu < CPU_MAX; cpu++)
+		for (uint64_t cpu = from; cpu <= to && cpu < CPU_MAX && ret->v.n < CPU_MAX;
+		     cpu++)
 			as_vec_push(&ret->v, (uint32_t)cpu);
 	}
 }

@@ -61,6 +61,9 @@ static double cpu_pressure(const struct as_doctor *d)
 	return as_parse_double(at, &v) ? v : -1;
 }
 
+/* Below, it is the rounding of ticks. */
+#define UNSEEN_MIN 0.25
+
 static void name_users(const struct as_pulse *p, struct as_buf *b)
 {
 	for (size_t i = 0; i < AS_PULSE_TOP && p->top[i].name[0]; i++) {
@@ -69,6 +72,8 @@ static void name_users(const struct as_pulse *p, struct as_buf *b)
 		as_buf_adds(b, b->len ? ", " : " (");
 		as_buf_addf(b, "%s %.2f", p->top[i].name, p->top[i].cpus);
 	}
+	if (p->unseen_cpus >= UNSEEN_MIN)
+		as_buf_addf(b, "%sunseen %.2f", b->len ? ", " : " (", p->unseen_cpus);
 	if (b->len)
 		as_buf_addc(b, ')');
 }
@@ -77,7 +82,7 @@ static void load_now(const struct as_doctor *d, const char *load, uint64_t runna
 		     struct as_findings *out)
 {
 	const struct as_pulse *p = &d->vitals->pulse;
-	AS_CLEANUP(as_buf_clear) struct as_buf users = {0};
+	AS_CLEANUP(as_buf_clear) struct as_buf users = {0}, why = {0};
 	enum as_severity severity = AS_SEVERITY_OK;
 	double pressure = cpu_pressure(d);
 	struct as_finding *f;
@@ -101,14 +106,17 @@ static void load_now(const struct as_doctor *d, const char *load, uint64_t runna
 		return;
 	if (!noise_lost(d, lost, sizeof lost))
 		(void)snprintf(lost, sizeof lost, "they take turns with the program");
+	as_buf_addf(&why, "%s; ", lost);
 	if (pressure > 0)
-		as_finding_why(f,
-			       "%s; in the last 10 s some task waited for a CPU %.0f %% of "
-			       "the time; %llu others runnable now",
-			       lost, pressure, (unsigned long long)runnable);
-	else
-		as_finding_why(f, "%s; %llu others runnable now", lost,
-			       (unsigned long long)runnable);
+		as_buf_addf(&why,
+			    "in the last 10 s some task waited for a CPU %.0f %% of the time; ",
+			    pressure);
+	as_buf_addf(&why, "%llu others runnable now", (unsigned long long)runnable);
+	if (p->unseen_cpus >= UNSEEN_MIN)
+		as_buf_adds(&why,
+			    "; unseen: programs that ended meanwhile, the kernel, or what "
+			    "runs outside of a container");
+	as_finding_why(f, "%s", why.p);
 	as_finding_fix(
 		f, "end them or wait for them\n"
 		   "assay stat -- OLD --vs NEW   (CPU time in pairs, which load hits alike)");

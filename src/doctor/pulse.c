@@ -276,6 +276,8 @@ static uint64_t who(const struct as_doctor *d, const struct as_snapshot *a,
 		qsort(u.v.v, u.v.n, sizeof *u.v.v, by_use);
 	for (size_t i = 0; i < AS_MIN(u.v.n, AS_PULSE_TOP); i++)
 		ret->top[i] = u.v.v[i];
+	as_vec_foreach (it, &u.v)
+		ret->unseen_cpus -= it->cpus;
 	as_vec_clear(&u.v);
 	return own;
 }
@@ -310,6 +312,7 @@ void as_pulse_between(const struct as_doctor *d, const struct as_snapshot *a,
 		return;
 	own = (double)who(d, a, b, interval_s * (double)d->ticks_hz, ret);
 	ret->others_cpus = AS_MAX(0.0, (busy_ticks - own) / (interval_s * (double)d->ticks_hz));
+	ret->unseen_cpus = AS_MAX(0.0, ret->unseen_cpus + ret->others_cpus);
 	ret->steal = total ? (double)steal / (double)total : 0;
 	if (cpu >= 0 &&
 	    as_doctor_number(&khz, d->sys, "devices/system/cpu/cpu%d/cpufreq/scaling_cur_freq",

@@ -304,6 +304,7 @@ static void json_vitals(struct as_json *j, const struct as_vitals *v)
 	as_json_num(j, "interval_s", (double)p->interval_ns / 1e9, 6);
 	as_json_num(j, "cpus", p->cpus_online, 6);
 	as_json_num(j, "others_cpus", p->others_cpus, 4);
+	as_json_num(j, "unseen_cpus", p->unseen_cpus, 4);
 	as_json_num(j, "steal", p->steal, 4);
 	as_json_arr(j, "top");
 	for (size_t i = 0; i < AS_PULSE_TOP && p->top[i].name[0]; i++) {

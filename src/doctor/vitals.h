@@ -48,6 +48,7 @@ struct as_pulse {
 		char name[32]; /* all processes of one name together */
 		double cpus;
 	} top[AS_PULSE_TOP]; /* largest first; name "" ends */
+	double unseen_cpus;  /* of others_cpus: of no process that was there at the end */
 	uint64_t thermal_events, swap_in_pages, swap_out_pages;
 	uint64_t throttled_ns, throttled_count;
 	uint64_t khz; /* of the CPU we ran on, right after the loop; 0: not known */

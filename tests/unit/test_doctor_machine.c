@@ -69,6 +69,13 @@ static void others_some(struct tree *t)
 	others(t, 1.5);
 }
 
+static void others_unseen(struct tree *t)
+{
+	others(t, 0.1);
+	t->vitals.pulse.others_cpus = 1.5;
+	t->vitals.pulse.unseen_cpus = 1.4;
+}
+
 static void others_all(struct tree *t)
 {
 	others(t, 3.9);
@@ -140,6 +147,13 @@ static const struct scene scenes[] = {
 	{"load", "idle", {{"proc/loadavg", "0.00 0.01 0.05 1/80 9\n"}}, measured, OK, NULL, 0},
 	{"load", "a little", {{"proc/loadavg", LOAD}}, others_little, INFO, "cc1plus 0.10", 0},
 	{"load", "some", {{"proc/loadavg", LOAD}}, others_some, WARN, "1.5 of 4", "4 others"},
+	{"load",
+	 "short ones",
+	 {{"proc/loadavg", LOAD}},
+	 others_unseen,
+	 WARN,
+	 "(cc1plus 0.10, unseen 1.40)",
+	 "ended meanwhile"},
 	{"load",
 	 "all",
 	 {{"proc/loadavg", LOAD},

@@ -75,6 +75,8 @@ static void what_lies_between_two_looks(void **state)
 	assert_true(p.cpus_online == 2);
 	/* 160 ticks busy, 80 of them ours */
 	assert_true(p.others_cpus > 0.79 && p.others_cpus < 0.81);
+	assert_true(p.unseen_cpus > 0.09 &&
+		    p.unseen_cpus < 0.11); /* 70 of 80 ticks have a name */
 	assert_true(p.steal > 0.049 && p.steal < 0.051);
 	assert_true(p.sibling_busy > 0.79 && p.sibling_busy < 0.81);
 	assert_string_equal(p.top[0].name, "a (b) c");
