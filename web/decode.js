@@ -40,8 +40,9 @@ export const MODEL_COLUMNS = {
 	},
 	ticks: {
 		time: Float64Array, cpu: Uint32Array, taken: Float64Array, delivered: Float64Array,
-		lost: Float64Array, throttled: Float64Array,
+		throttled: Float64Array,
 	},
+	losses: {from: Float64Array, to: Float64Array, count: Float64Array},
 	trials: {start: Float64Array, end: Float64Array},
 };
 

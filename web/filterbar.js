@@ -6,12 +6,11 @@ import {count, percent} from './format.js';
 import {openPanel, showTip} from './layer.js';
 import {defaultQuery} from './query.js';
 import {searchNames} from './tree.js';
-import {marked} from './timeline.js';
+import {lostLine, marked} from './timeline.js';
 import {
 	axisLabel,
 	laneBuckets,
 	laneData,
-	laneLost,
 	laneTotal,
 	laneSum,
 	drawFound,
@@ -318,7 +317,7 @@ export class FilterBar {
 			this.strip = {
 				data,
 				all: laneTotal(data),
-				lost: laneLost(page.model, {from: 0, to: span, buckets}),
+				lost: lostLine(page.model, {from: 0, to: span, buckets}),
 			};
 		}
 		const {all, lost, data} = this.strip,

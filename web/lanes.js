@@ -181,31 +181,6 @@ export function laneTotal(data) {
 	return all;
 }
 
-/**
- * Samples lost per bucket. A tick counts what happened since the tick before it on its CPU, so a
- * loss is spread over that time.
- * @param {Model} model
- * @param {LaneRange} range
- */
-export function laneLost(model, {from, to, buckets}) {
-	const lost = new Float64Array(buckets),
-		width = (to - from) / buckets || 1;
-	const ticks = model.ticks;
-	/** @type {Map<number, number>} */
-	const before = new Map();
-	for (let i = 0; i < ticks.n; i++) {
-		const end = ticks.time[i],
-			begin = Math.min(before.get(ticks.cpu[i]) ?? 0, end);
-		before.set(ticks.cpu[i], end);
-		if (!ticks.lost[i] || end < from || begin > to) continue;
-		const first = Math.max(0, Math.floor((begin - from) / width));
-		const last = Math.min(buckets - 1, Math.max(first, Math.ceil((end - from) / width) - 1));
-		const all = Math.max(1, Math.ceil((end - begin) / width));
-		for (let b = first; b <= last; b++) lost[b] += ticks.lost[i] / all;
-	}
-	return lost;
-}
-
 /** A canvas at the screen's resolution. @param {HTMLCanvasElement} canvas @param {number} w @param {number} h */
 export function sizedCanvas(canvas, w, h) {
 	const scale = Math.min(3, window.devicePixelRatio || 1);

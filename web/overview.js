@@ -6,12 +6,12 @@ import {el, fill} from './page.js';
 import {plainWords, sentence, sentenceText, term, termMark} from './glossary.js';
 import {duration, count, middle, weight} from './format.js';
 import {closureName} from './names.js';
+import {lostLine} from './timeline.js';
 import {fillMeter, lanePart, shareParts, shareText, whereText, groupLegend} from './cells.js';
 import {dragRange, shadeOutside} from './filterbar.js';
 import {
 	laneData,
 	laneBuckets,
-	laneLost,
 	laneScale,
 	groupParts,
 	drawLane,
@@ -469,7 +469,7 @@ function overviewLanes(page, lanes, legend) {
 		to = model.meta.duration || 1;
 	const pixels = Math.max(120, lanes.clientWidth - 200);
 	const data = laneData(model, {from: 0, to, buckets: laneBuckets(model, 0, to, pixels)});
-	const lost = laneLost(model, {from: 0, to, buckets: data.buckets});
+	const lost = lostLine(model, {from: 0, to, buckets: data.buckets});
 	const all = [...data.weight].sort((a, b) => b[1] - a[1]);
 	const sum = all.reduce((s, [, w]) => s + w, 0) || 1;
 	const colors = groupColors(),

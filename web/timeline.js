@@ -41,24 +41,33 @@ function addSpan(line, r, time, weight, length) {
 }
 
 /**
- * Ticks tell what was lost in the time since their CPU's last one.
+ * Samples lost per bucket, where they were lost: at a moment, or evenly over the time that is told.
+ * @param {Model} model
+ * @param {Range} range
+ */
+export function lostLine(model, range) {
+	const r = checkedRange(range), {n, from, to, count} = model.losses, line = new Float64Array(r.buckets);
+	for (let i = 0; i < n; i++)
+		addSpan(line, r, to[i], count[i], to[i] - from[i]);
+	return line;
+}
+
+/**
+ * Ticks tell what was throttled in the time since their CPU's last one.
  * @param {Model} model
  * @param {ReturnType<typeof checkedRange>} r
  */
-function lossLines(model, r) {
-	const {n, time, cpu, lost, throttled} = model.ticks;
-	const lostLine = new Float64Array(r.buckets), throttledLine = new Float64Array(r.buckets);
+function throttledLine(model, r) {
+	const {n, time, cpu, throttled} = model.ticks, line = new Float64Array(r.buckets);
 	/** @type {Map<number, number>} */
 	const last = new Map();
 	for (let i = 0; i < n; i++) {
 		const before = last.get(cpu[i]) ?? Math.max(0, time[i] - 1e9);
 		last.set(cpu[i], time[i]);
-		if (lost[i] > 0)
-			addSpan(lostLine, r, time[i], lost[i], time[i] - before);
 		if (throttled[i] > 0)
-			addSpan(throttledLine, r, time[i], throttled[i], time[i] - before);
+			addSpan(line, r, time[i], throttled[i], time[i] - before);
 	}
-	return {lost: lostLine, throttled: throttledLine};
+	return line;
 }
 
 /**
@@ -88,7 +97,7 @@ export function timeline(model, range) {
 			all[b] += line.cpu[b];
 	const threads = Array.from(lines.values())
 		.sort((a, b) => b.weight - a.weight || a.thread - b.thread);
-	return {from: r.from, to: r.to, width: r.width, threads, all, ...lossLines(model, r)};
+	return {from: r.from, to: r.to, width: r.width, threads, all, lost: lostLine(model, r), throttled: throttledLine(model, r)};
 }
 
 /**

@@ -9,6 +9,7 @@ import {explain} from './glossary.js';
 import {GROUPS, groupLegend, lanePart} from './cells.js';
 import {dragRange, foundOver, shadeOutside} from './filterbar.js';
 import {showTip} from './layer.js';
+import {lostLine} from './timeline.js';
 import {
 	axisLabel,
 	drawAxis,
@@ -18,7 +19,6 @@ import {
 	groupColors,
 	laneBuckets,
 	laneData,
-	laneLost,
 	laneScale,
 	laneSum,
 	laneTotal,
@@ -384,7 +384,7 @@ export class TimeView {
 		const key = `${from} ${to} ${range.buckets}`;
 		if (this.cache?.key !== key) {
 			const data = laneData(model, range);
-			this.cache = {key, data, all: laneTotal(data), lost: laneLost(model, range)};
+			this.cache = {key, data, all: laneTotal(data), lost: lostLine(model, range)};
 			fill(this.legend, groupLegend(data.groups));
 			this.legend.firstElementChild?.prepend(el('span', {}, laneScale(data, model)));
 			if (this.cache.lost.some(x => x > 0))

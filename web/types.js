@@ -24,7 +24,8 @@
  * @property {{n: number, time: Float64Array, thread: Uint32Array, stack: Int32Array,
  *   weight: Float64Array, cpu: Uint16Array, end: Uint16Array}} samples  sorted by time
  * @property {{n: number, time: Float64Array, cpu: Uint32Array, taken: Float64Array,
- *   delivered: Float64Array, lost: Float64Array, throttled: Float64Array}} ticks
+ *   delivered: Float64Array, throttled: Float64Array}} ticks
+ * @property {{n: number, from: Float64Array, to: Float64Array, count: Float64Array}} losses  samples lost in that time
  * @property {{n: number, start: Float64Array, end: Float64Array}} trials  several runs in one session, in
  *   order and apart; none: one run
  * @property {Int32Array} endFunction  per enum as_stack_end the marker's function, -1 none

@@ -116,43 +116,35 @@ void as_path_clear(struct as_path *p)
 
 #define TICK_NS 1000000000ull
 
-static int by_time(const void *pa, const void *pb)
+static void add_loss(struct as_lost *to, const struct as_lost *more)
 {
-	const struct as_lost *a = pa, *b = pb;
-
-	return a->time_ns < b->time_ns ? -1 : a->time_ns > b->time_ns;
+	to->count += more->count;
+	to->end_ns = AS_MAX(to->end_ns, more->end_ns);
 }
 
-/* Ticks of all CPUs in one second become one loss. */
+/* Losses that began in one second, of all CPUs, become one. */
 void as_lost_list_make(const struct as_model *m, struct as_lost_list *ret)
 {
-	uint64_t told = 0, all = m->lost_kernel + m->lost_queue, total = 0;
+	uint64_t told = 0, all = m->lost_kernel + m->lost_queue;
 	size_t n = 0;
 
 	*ret = (struct as_lost_list){0};
-	as_vec_foreach (t, &m->ticks) {
-		uint64_t lost = t->lost_kernel + t->lost_queue, at;
+	as_vec_foreach (l, &m->losses) {
+		uint64_t from = as_since_start(m, l->from_ns), to = as_since_start(m, l->to_ns);
 
-		total += lost;
-		if (!lost)
-			continue;
-		at = as_since_start(m, t->time_ns);
-		at = at > TICK_NS ? at - TICK_NS : 0; /* a tick tells of the second before it */
-		as_vec_push(&ret->v, (struct as_lost){at, at + TICK_NS, lost});
+		as_vec_push(&ret->v, (struct as_lost){from, AS_MAX(to, from + 1), l->count});
 	}
-	if (ret->v.n)
-		qsort(ret->v.v, ret->v.n, sizeof *ret->v.v, by_time);
 	for (size_t i = 0; i < ret->v.n; i++) {
 		struct as_lost *l = &ret->v.v[i];
 
 		told += l->count;
 		if (n && l->time_ns / TICK_NS == ret->v.v[n - 1].time_ns / TICK_NS)
-			ret->v.v[n - 1].count += l->count;
+			add_loss(&ret->v.v[n - 1], l);
 		else
 			ret->v.v[n++] = *l;
 	}
 	ret->v.n = n;
-	ret->total = AS_MAX(all, total);
+	ret->total = AS_MAX(all, told);
 	if (ret->total > told) { /* counted, but no tick says when */
 		as_vec_push(&ret->v, (struct as_lost){0});
 		memmove(ret->v.v + 1, ret->v.v, n * sizeof *ret->v.v);

@@ -344,15 +344,19 @@ static int on_sample(void *ctx, const struct as_rec_sample *r)
 
 static int on_lost(void *ctx, const struct as_rec_lost *r)
 {
-	struct as_model *m = ((struct as_loader *)ctx)->m;
+	struct as_loader *l = ctx;
+	struct as_model *m = l->m;
 
-	if (r->source == AS_LOSS_KERNEL)
-		m->lost_kernel += r->count;
-	else if (r->source == AS_LOSS_QUEUE)
-		m->lost_queue += r->count;
-	else
+	if (r->source != AS_LOSS_KERNEL && r->source != AS_LOSS_QUEUE) {
 		m->lost_side += r->count;
-	return AS_OK;
+		return AS_OK;
+	}
+	*(r->source == AS_LOSS_KERNEL ? &m->lost_kernel : &m->lost_queue) += r->count;
+	as_vec_push(&m->losses, (struct as_m_loss){.from_ns = r->time_rel,
+						   .to_ns = r->time_rel,
+						   .count = r->count,
+						   .cpu = saturate32(r->cpu)});
+	return as_loader_charge(l, sizeof(struct as_m_loss));
 }
 
 static int on_tick(void *ctx, const struct as_rec_tick *r)
@@ -543,6 +547,7 @@ static int load(const char *path, const struct bytes *mem, struct as_model **ret
 	if (!l.sorted)
 		sort_samples(l.m);
 	default_weights(l.m);
+	as_model_order_losses(l.m);
 	complete_trials(l.m);
 	drop_uncounted(l.m);
 	note_damage(&l);
@@ -576,6 +581,7 @@ void as_model_free(struct as_model *m)
 	as_vec_clear(&m->stacks);
 	as_vec_clear(&m->samples);
 	as_vec_clear(&m->ticks);
+	as_vec_clear(&m->losses);
 	as_vec_clear(&m->trials);
 	as_vec_clear(&m->notes);
 	as_vec_clear(&m->args);

@@ -88,6 +88,10 @@ struct as_m_tick {
 	uint32_t cpu;
 	uint64_t taken, delivered, lost_kernel, lost_queue, filtered, throttled;
 };
+struct as_m_loss { /* count samples of a CPU, lost in [from_ns, to_ns]; from == to: just then */
+	uint64_t from_ns, to_ns, count;
+	uint32_t cpu;
+};
 struct as_m_note {
 	int level;
 	const char *about, *text, *remedy;
@@ -142,6 +146,7 @@ struct as_model {
 	AS_VEC(struct as_m_stack) stacks;
 	AS_VEC(struct as_m_sample) samples; /* sorted by time */
 	AS_VEC(struct as_m_tick) ticks;
+	AS_VEC(struct as_m_loss) losses; /* by from_ns; each sample once, of TICK and LOST */
 	AS_VEC(struct as_m_note) notes;
 	AS_VEC(const char *) args;
 	AS_VEC(struct as_m_info) info;

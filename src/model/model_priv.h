@@ -27,6 +27,8 @@ int as_load_source(void *ctx, const struct as_rec_source *r);
 int as_load_code(void *ctx, const struct as_rec_code *r);
 int as_load_code_lines(void *ctx, const struct as_rec_code_lines *r);
 int as_load_code_names(void *ctx, const struct as_rec_code_names *r);
+/* losses.c: the LOST records in m->losses and m->ticks tell of the same samples; joins them. */
+void as_model_order_losses(struct as_model *m);
 /* Sorts them and drops what overlaps. */
 void as_model_order_code(struct as_model *m);
 

@@ -79,8 +79,10 @@ static int64_t since_start(const struct as_page *p, uint64_t ns)
 	X(ticks, cpu, NUMBER, x->cpu)                                                          \
 	X(ticks, taken, NUMBER, x->taken)                                                      \
 	X(ticks, delivered, NUMBER, x->delivered)                                              \
-	X(ticks, lost, NUMBER, x->lost_kernel + x->lost_queue)                                 \
 	X(ticks, throttled, NUMBER, x->throttled)                                              \
+	X(losses, from, NUMBER, since_start(p, x->from_ns))                                    \
+	X(losses, to, NUMBER, since_start(p, x->to_ns))                                        \
+	X(losses, count, NUMBER, x->count)                                                     \
 	X(trials, start, NUMBER, since_start(p, x->start_ns))                                  \
 	X(trials, end, NUMBER, since_start(p, x->end_ns))
 

@@ -22,7 +22,8 @@ TABLES = {
     'frames': 'module? addr flags! chain nchain',
     'stacks': 'parent? frame',
     'samples': 'time thread stack? weight cpu end',
-    'ticks': 'time cpu taken delivered lost throttled',
+    'ticks': 'time cpu taken delivered throttled',
+    'losses': 'from to count',
     'trials': 'start end',
 }
 

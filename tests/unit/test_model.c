@@ -526,6 +526,42 @@ static void the_trust_block_explains_the_cpu_time(void **state)
 	assert_false(t.interrupted);
 }
 
+static void losses_stand_where_they_were_lost(void **state)
+{
+	static const struct {
+		uint64_t from_ms, to_ms, count;
+		uint32_t cpu;
+	} want[] = {
+		{0, 400, 5, 1},     /* the first tick, from the recording's start */
+		{2000, 3000, 4, 0}, /* what the records of CPU 0 do not tell */
+		{2400, 2400, 5, 0}, /* heard of before its tick */
+		{2700, 2700, 1, 0}, {5000, 5000, 9, 0}, /* no tick came any more */
+	};
+	const struct as_model *m;
+	uint64_t t0 = 1000000000;
+
+	as_write_recording(w, &(struct as_rec_recording){.start_ns = t0, .rate_hz = 997});
+	as_write_tick(w, &(struct as_rec_tick){.time_rel = t0 + 2000 * MS, .taken = 9});
+	as_write_lost(w, &(struct as_rec_lost){t0 + 2400 * MS, 0, AS_LOSS_QUEUE, 5});
+	as_write_lost(w, &(struct as_rec_lost){t0 + 2700 * MS, 0, AS_LOSS_KERNEL, 1});
+	as_write_lost(w, &(struct as_rec_lost){t0 + 2600 * MS, 0, AS_LOSS_SIDE, 77});
+	as_write_tick(w, &(struct as_rec_tick){.time_rel = t0 + 3000 * MS, .lost_kernel = 10});
+	as_write_tick(
+		w, &(struct as_rec_tick){.time_rel = t0 + 400 * MS, .cpu = 1, .lost_queue = 5});
+	as_write_lost(w, &(struct as_rec_lost){t0 + 400 * MS, 1, AS_LOSS_QUEUE, 5});
+	as_write_lost(w, &(struct as_rec_lost){t0 + 5000 * MS, 0, AS_LOSS_QUEUE, 9});
+	m = loaded();
+	assert_int_equal(m->losses.n, AS_ARRAY_LEN(want));
+	for (size_t i = 0; i < m->losses.n; i++) {
+		const struct as_m_loss *l = &m->losses.v[i];
+
+		assert_int_equal((l->from_ns - t0) / MS, want[i].from_ms);
+		assert_int_equal((l->to_ns - t0) / MS, want[i].to_ms);
+		assert_int_equal(l->count, want[i].count);
+		assert_int_equal(l->cpu, want[i].cpu);
+	}
+}
+
 static void the_cold_part_of_a_function_is_the_function(void **state)
 {
 	uint64_t hot = function("f"), cold;
@@ -768,6 +804,7 @@ int main(void)
 		T(frames_without_names_get_stable_ones),
 		T(truncated_stacks_never_stand_beside_whole_ones),
 		T(the_trust_block_explains_the_cpu_time),
+		T(losses_stand_where_they_were_lost),
 		T(the_cold_part_of_a_function_is_the_function),
 		T(light_branches_are_left_out_of_trees),
 		T(samples_out_of_order_are_sorted_by_time),

@@ -32,7 +32,8 @@ export class ModelBuilder {
 			frames: {module: [], addr: [], flags: [], chain: [], nchain: []},
 			stacks: {parent: [], frame: []},
 			samples: {time: [], thread: [], stack: [], weight: [], cpu: [], end: []},
-			ticks: {time: [], cpu: [], taken: [], delivered: [], lost: [], throttled: []},
+			ticks: {time: [], cpu: [], taken: [], delivered: [], throttled: []},
+			losses: {from: [], to: [], count: []},
 			trials: {start: [], end: []},
 		};
 		/** @type {Model['modules']} */
@@ -167,6 +168,7 @@ export class ModelBuilder {
 			samples: [Float64Array, {thread: Uint32Array, stack: Int32Array, cpu: Uint16Array,
 				end: Uint16Array}],
 			ticks: [Float64Array, {cpu: Uint32Array}],
+			losses: [Float64Array, {}],
 			trials: [Float64Array, {}],
 		};
 		/** @type {any} */
@@ -245,9 +247,11 @@ export function syntheticModel(o) {
 		});
 	}
 	for (let second = 1; second * 1e9 < time; second++)
-		for (let cpu = 0; cpu < 2; cpu++)
-			b.add('ticks', {time: second * 1e9, cpu, taken: 2000, delivered: 1990,
-				lost: random() < 0.2 ? 10 : 0, throttled: 0});
+		for (let cpu = 0; cpu < 2; cpu++) {
+			b.add('ticks', {time: second * 1e9, cpu, taken: 2000, delivered: 1990, throttled: 0});
+			if (random() < 0.2)
+				b.add('losses', {from: (second - 1) * 1e9, to: second * 1e9, count: 10});
+		}
 	return b.model({duration: time, wall: time});
 }
 
@@ -349,8 +353,9 @@ export function demoModel(seed = 1) {
 	}
 	for (let s = 1; s <= 5; s++)
 		for (let cpu = 0; cpu < 2; cpu++)
-			b.add('ticks', {time: s * 1e9, cpu, taken: 500, delivered: s === 3 ? 470 : 500,
-				lost: s === 3 ? 30 : 0, throttled: 0});
+			b.add('ticks', {time: s * 1e9, cpu, taken: 500, delivered: s === 3 ? 470 : 500, throttled: 0});
+	b.add('losses', {from: 2e9, to: 3e9, count: 40});
+	b.add('losses', {from: 2.5e9, to: 2.5e9, count: 20});
 	addDemoListing(b, tokenize, [closure, push8]);
 	/** @param {number} v */
 	const share = v => ({value: v, low: v - 0.011, high: v + 0.011, samples: Math.round(v * 5000)});

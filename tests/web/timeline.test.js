@@ -39,6 +39,8 @@ test('losses stand in the second that lost them', () => {
 	const t = timeline(demoModel(), {from: 0, to: 5e9, buckets: 50});
 	assert.ok(Math.abs(sum(t.lost) - 60) < 1e-6);
 	assert.ok(Math.abs(sum(t.lost.slice(20, 30)) - 60) < 1e-6);
+	assert.ok(Math.abs(t.lost[25] - 24) < 1e-6, 'a loss with a moment stands there');
+	assert.ok(Math.abs(t.lost[24] - 4) < 1e-6, 'one of a second is spread over it');
 	assert.equal(sum(t.throttled), 0);
 });
 
