@@ -124,7 +124,7 @@ function wideningOf(p, between) {
 
 /**
  * Widens the intervals and sets the levels, adjusted for the number of pairs (Benjamini-Hochberg).
- * Those with too few samples are no tests: they cannot be found, and do not burden the others.
+ * Those that cannot be found, for want of samples or share, are no tests and do not burden the others.
  * @param {Pair[]} pairs
  * @param {number} between
  */
@@ -135,10 +135,11 @@ function judge(pairs, between) {
 		p.high = p.delta + (p.high - p.delta) * p.widened;
 		p.p = erfc(Math.abs(unitsOf(p)) * Math.SQRT1_2);
 	}
-	const tests = pairs.filter(tells).sort((x, y) => x.p - y.p);
+	const tests = pairs.filter(p => tells(p) && p.a.value + p.b.value >= MIN_EFFECT).sort((x, y) => x.p - y.p);
 	let least = 1;
 	for (let i = tests.length - 1; i >= 0; i--)
 		tests[i].adjusted = least = Math.min(least, tests[i].p * tests.length / (i + 1));
+	return tests.length;
 }
 
 /** @param {Pair} p @returns {Verdict} */
@@ -175,6 +176,8 @@ export class Diff {
 			this.sides.set(profile, {identity: new Identity(profile.model), own: new Map()});
 		/** What runs differ by beyond samples, and the median ratio of CPU times; NaN: too few rows. */
 		this.between = 0;
+		/** Rows that levels are adjusted for. */
+		this.tests = {self: 0, total: 0};
 		this.drift = NaN;
 		this.rows = this.makeRows();
 	}
@@ -256,7 +259,7 @@ export class Diff {
 	judgeRows(rows, which) {
 		const seen = rows.filter(r => r.a[which].samples || r.b[which].samples);
 		const pairs = seen.map(r => pairOf(r.a[which], r.b[which]));
-		judge(pairs, this.between);
+		this.tests[which] = judge(pairs, this.between);
 		seen.forEach((r, i) => {
 			const p = pairs[i], verdict = verdictOf(p), resolved = verdict === 'up' ||
 				verdict === 'down';

@@ -281,7 +281,7 @@ export class DiffView {
 		fill(
 			this.trust,
 			`Before: ${this.page.base?.meta.file ?? ''}. 95 % intervals, levels adjusted for `,
-			`${count(diff.rows.length)} rows`,
+			`${count(diff.tests[which])} rows`,
 			between > 0.005
 				? `; widened by ${(100 * between).toPrecision(2)} % of a row: so much do rows differ beyond their samples`
 				: '',

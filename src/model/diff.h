@@ -19,7 +19,7 @@
  * log odds of their self shares, against the usual change, differ by their sampling errors unless runs
  * differ; what is more widens all intervals (`between`, a random effect). That meets what runs differ
  * by in general, not the few rows that differ more than others: the verdict is of these two runs.
- * Levels are then adjusted for the number of rows (Benjamini-Hochberg).
+ * Levels are then adjusted for the number of rows that could be found (Benjamini-Hochberg).
  *
  *	up, down	the adjusted level is below 5 % and the difference at least min_effect
  *	equal		the whole interval lies within +-min_effect
@@ -103,6 +103,7 @@ struct as_diff {
 	/* resolved first, by the size of the difference; then equal, undecided by size */
 	AS_VEC(struct as_diff_row) rows;
 	size_t counts[AS_CHANGE_COUNT_];
+	size_t tests;            /* rows that levels are adjusted for */
 	double cpu_a_s, cpu_b_s; /* per run; NaN: not known */
 	/* One session a side: standard deviation of what changes of log odds have beyond samples */
 	double between;

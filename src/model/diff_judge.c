@@ -331,7 +331,16 @@ static int by_level(const void *pa, const void *pb)
 			    : (a->row > b->row) - (a->row < b->row);
 }
 
-/* Rows with too few samples are no tests: they cannot be found, and do not burden the others. */
+/*
+ * Rows that cannot be found, for want of samples or because all of them is less than the least effect,
+ * are no tests and do not burden the others. That is decided by the sum of both sides, which does not
+ * depend on their difference when there is none (R. Bourgon et al., PNAS 107 (2010) 9546).
+ */
+static bool is_test(const struct as_diff *d, const struct as_diff_row *r)
+{
+	return tells(r) && r->a.share.value + r->b.share.value >= d->request.min_effect;
+}
+
 static void adjust(struct as_diff *d)
 {
 	AS_VEC(struct ranked) tests = {0};
@@ -339,9 +348,10 @@ static void adjust(struct as_diff *d)
 
 	for (size_t i = 0; i < d->rows.n; i++) {
 		d->rows.v[i].adjusted = 1;
-		if (tells(&d->rows.v[i]))
+		if (is_test(d, &d->rows.v[i]))
 			as_vec_push(&tests, (struct ranked){d->rows.v[i].p, i});
 	}
+	d->tests = tests.n;
 	if (tests.n)
 		qsort(tests.v, tests.n, sizeof *tests.v, by_level);
 	for (size_t i = tests.n; i-- > 0;) {

@@ -85,7 +85,7 @@ static void add_trust(const struct as_diff *d, const struct as_style *style, str
 	bool several = q->na + q->nb > 2;
 	AS_CLEANUP(as_buf_clear) struct as_buf b = {0};
 
-	as_buf_addf(&b, "95 %% intervals, levels adjusted for %zu rows", d->rows.n);
+	as_buf_addf(&b, "95 %% intervals, levels adjusted for %zu rows", d->tests);
 	if (several && d->widened > 1.05)
 		as_buf_addf(&b,
 			    "; widened x%.2g: runs of one side differ by more than their "
@@ -282,6 +282,7 @@ void as_diff_json(const struct as_diff_view *v, struct as_buf *out)
 	as_json_num(&j, "cpu_a_s", d->cpu_a_s, 6);
 	as_json_num(&j, "cpu_b_s", d->cpu_b_s, 6);
 	as_json_num(&j, "min_effect", d->request.min_effect, 6);
+	as_json_u64(&j, "tests", d->tests);
 	as_json_num(&j, "widened", d->widened, 4);
 	as_json_num(&j, "between", d->between, 4);
 	as_json_num(&j, "drift", d->drift, 4);

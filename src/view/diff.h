@@ -36,7 +36,7 @@ int as_limit_check(const struct as_limit *l, const struct as_diff *d, struct as_
 
 /* Halves of one session, drawn at random by time, compared `times` times. */
 struct as_calibration {
-	uint64_t times, rows;             /* comparisons; rows tested in all of them */
+	uint64_t times, rows; /* comparisons; rows that could be found, in all of them */
 	uint64_t false_rows, false_times; /* called up or down; comparisons with any */
 };
 int as_diff_calibrate(const struct as_model *m, const struct as_diff_request *q, uint64_t times,

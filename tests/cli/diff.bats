@@ -90,6 +90,10 @@ for n, r in rows.items():
 	run -0 assay diff --self --times 300 run1.assay
 	[[ $output =~ in\ ([0-9]+)\ comparisons ]]
 	[ "${BASH_REMATCH[1]}" -le 24 ] # 5 % and three standard errors
+	session family # a program in phases: threads take turns
+	run -0 assay diff --self --times 300 family.assay
+	[[ $output =~ in\ ([0-9]+)\ comparisons ]]
+	[ "${BASH_REMATCH[1]}" -le 24 ]
 }
 
 @test "a gate is shut only when the whole interval is beyond it" {
