@@ -31,7 +31,7 @@ static void settle_inlining(struct making *k, bool knows[2])
 	double inlined[2] = {0};
 
 	for (size_t i = 0; i < k->n; i++) {
-		int side = i >= d->request.na;
+		int side = i >= d->runs[0];
 		double share;
 
 		knows[side] |= as_diff_knows_inlines(k->sessions[i].model, &share);
@@ -70,7 +70,7 @@ static bool manglings_differ(const struct making *k)
 	int side[2] = {0};
 
 	for (size_t i = 0; i < k->n; i++)
-		side[i >= k->d->request.na] |= mangling_of(k->sessions[i].model);
+		side[i >= k->d->runs[0]] |= mangling_of(k->sessions[i].model);
 	return (side[0] | side[1]) == 3 && side[0] != side[1];
 }
 
@@ -112,15 +112,45 @@ static int run(struct making *k, struct as_error *err)
 	as_diff_judge(d, k->sessions, &k->names, k->match.names.n);
 	for (uint32_t i = 0; i < d->rows.n && d->request.tree; i++)
 		d->nodes.v[d->rows.v[i].name_index].row = i;
-	d->cpu_a_s = as_diff_cpu_s(k->sessions, d->request.na);
-	d->cpu_b_s = as_diff_cpu_s(k->sessions + d->request.na, d->request.nb);
+	d->cpu_a_s = as_diff_cpu_s(k->sessions, d->runs[0]);
+	d->cpu_b_s = as_diff_cpu_s(k->sessions + d->runs[0], d->runs[1]);
 	return AS_OK;
+}
+
+static void add_runs(struct making *k, const struct as_model *m, size_t *runs)
+{
+	const struct as_query *q = &k->d->request.query;
+	bool several = m->trials.n > 1 && !q->from_ns && !q->to_ns;
+
+	for (size_t i = 0; i < (several ? m->trials.n : 1); i++) {
+		if (k->sessions)
+			k->sessions[k->n] = (struct as_diff_session){
+				.model = m, .trial = several ? &m->trials.v[i] : NULL};
+		k->n++;
+		++*runs;
+	}
+}
+
+/* Counted first, then filled. */
+static void find_runs(struct making *k)
+{
+	struct as_diff *d = k->d;
+
+	for (int pass = 0; pass < 2; pass++) {
+		if (pass)
+			k->sessions = as_xcalloc(k->n + 1, sizeof *k->sessions);
+		k->n = d->runs[0] = d->runs[1] = 0;
+		for (size_t i = 0; i < d->request.na; i++)
+			add_runs(k, d->request.a[i], &d->runs[0]);
+		for (size_t i = 0; i < d->request.nb; i++)
+			add_runs(k, d->request.b[i], &d->runs[1]);
+	}
 }
 
 int as_diff_make(const struct as_diff_request *q, struct as_diff **ret, struct as_error *err)
 {
 	struct as_diff *d = as_xcalloc(1, sizeof *d);
-	struct making k = {.d = d, .match.arena = &d->arena, .n = q->na + q->nb};
+	struct making k = {.d = d, .match.arena = &d->arena};
 	int r;
 
 	if (q->tree && (q->query.by == AS_BY_THREAD || q->query.by == AS_BY_PROCESS)) {
@@ -134,9 +164,7 @@ int as_diff_make(const struct as_diff_request *q, struct as_diff **ret, struct a
 		d->request.min_effect = AS_DIFF_MIN_EFFECT;
 	if (!(d->request.level > 0))
 		d->request.level = 1 - AS_CONFIDENCE;
-	k.sessions = as_xcalloc(k.n + 1, sizeof *k.sessions);
-	for (size_t i = 0; i < k.n; i++)
-		k.sessions[i].model = i < q->na ? q->a[i] : q->b[i - q->na];
+	find_runs(&k);
 	r = run(&k, err);
 	for (size_t i = 0; i < k.n; i++)
 		as_diff_session_clear(&k.sessions[i]);

@@ -11,6 +11,8 @@
  * Rows are matched by what survives a rebuild (identity.h); by line, a line keeps its place in its
  * function, so that code moved as a whole matches. Rows of one side that become the same are one.
  *
+ * A session of several runs (record --trials) counts as that many sessions, unless a time range is asked.
+ *
  * How a difference is judged. Each side's share has the interval of its samples (stats/blocks.h), and
  * their limits are joined (the square-and-add rule). Runs of one program differ by more than that.
  * With several sessions a side, the spread between them is measured per row and drawn towards that of
@@ -51,7 +53,7 @@ const char *as_change_name(enum as_change c); /* "undecided", … */
 struct as_diff_side {
 	struct as_share share; /* of self or total, as asked; mean of the sessions */
 	double cpu_s;      /* the same in seconds of CPU time, per run; NaN: not comparable */
-	uint32_t sessions; /* that have the row, be it as a caller only */
+	uint32_t sessions; /* runs that have the row, be it as a caller only */
 };
 
 struct as_diff_row {
@@ -114,6 +116,7 @@ struct as_diff {
 	/* One side has no inlined functions for want of debug information, so that both are compared
 	 * without: 1: a has none, 2: b; 0: all well. */
 	int lacks_inlines;
+	size_t runs[2]; /* of the sides: sessions, and the runs of those that have several */
 	struct as_diff_request request;
 	struct as_arena arena;
 };

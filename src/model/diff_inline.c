@@ -204,7 +204,7 @@ static void add_likely(struct as_diff *d, const struct as_diff_match *m,
 		       struct as_diff_session *sessions, int gone, const struct usage *here,
 		       const struct usage *there)
 {
-	size_t na = d->request.na, nb = d->request.nb, n = m->names.n;
+	size_t na = d->runs[0], nb = d->runs[1], n = m->names.n;
 	struct as_diff_session *has = gone ? sessions : sessions + na;
 	struct as_diff_session *not = gone ? sessions + na : sessions;
 	size_t nhas = gone ? na : nb, nnot = gone ? nb : na;
@@ -244,7 +244,7 @@ static void add_known(struct as_diff *d, const struct as_diff_match *m,
 		      struct as_diff_session *sessions, const struct usage *a,
 		      const struct usage *b)
 {
-	size_t na = d->request.na, nb = d->request.nb;
+	size_t na = d->runs[0], nb = d->runs[1];
 
 	for (size_t i = 0; i < m->names.n; i++) {
 		bool now = mostly(a[i].own, a[i].inlined) && mostly(b[i].inlined, b[i].own);
@@ -266,12 +266,14 @@ static void add_known(struct as_diff *d, const struct as_diff_match *m,
 bool as_diff_find_inlinings(struct as_diff *d, const struct as_diff_match *m,
 			    struct as_diff_session *sessions, const bool knows[2])
 {
-	size_t na = d->request.na, nb = d->request.nb, n = m->names.n;
+	size_t na = d->runs[0], nb = d->runs[1], n = m->names.n;
 	AS_CLEANUP(as_free_autop) struct usage *a = as_xcalloc(n + 1, sizeof *a);
 	AS_CLEANUP(as_free_autop) struct usage *b = as_xcalloc(n + 1, sizeof *b);
 
-	for (size_t i = 0; i < na + nb; i++)
-		add_usage(&sessions[i], i < na ? a : b);
+	for (size_t i = 0; i < na + nb; i++) {
+		if (i == 0 || i == na || sessions[i].model != sessions[i - 1].model)
+			add_usage(&sessions[i], i < na ? a : b);
+	}
 	if (!d->request.query.no_inline)
 		add_known(d, m, sessions, a, b);
 	if (!knows[0] || d->request.query.no_inline)

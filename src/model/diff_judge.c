@@ -480,12 +480,12 @@ void as_diff_judge(struct as_diff *d, const struct as_diff_session *sessions,
 		   const struct as_diff_names *names, size_t selfs)
 {
 	struct working w = {
-		.side = {{sessions, d->request.na}, {sessions + d->request.na, d->request.nb}},
+		.side = {{sessions, d->runs[0]}, {sessions + d->runs[0], d->runs[1]}},
 		.d = d,
 		.z = as_normal_quantile(0.5 + AS_CONFIDENCE / 2)};
 
 	make_rows(&w, names);
-	if (d->request.na + d->request.nb > 2)
+	if (d->runs[0] + d->runs[1] > 2)
 		judge_several(&w, selfs);
 	else
 		judge_single(&w, selfs);

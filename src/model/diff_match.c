@@ -203,6 +203,16 @@ static void take_shares(const struct as_profile *p, const uint32_t *names, bool 
 	}
 }
 
+void as_diff_run_range(const struct as_diff_session *s, struct as_query *q)
+{
+	uint64_t start = s->model->recording.start_ns;
+
+	if (!s->trial)
+		return;
+	q->from_ns = s->trial->start_ns - start;
+	q->to_ns = s->trial->end_ns + 1 - start;
+}
+
 /* name_of_key: what each key of p is called. */
 static void keep_names(const struct as_profile *p, const uint32_t *names,
 		       struct as_diff_session *s)
@@ -228,6 +238,7 @@ int as_diff_match_add(struct as_diff_match *d, const struct as_query *q, bool to
 
 	query.shape = AS_SHAPE_FLAT;
 	query.hidden = s->hidden;
+	as_diff_run_range(s, &query);
 	r = as_profile_make(s->model, &query, &p, err);
 	if (r < 0)
 		return r;

@@ -16,8 +16,9 @@ struct as_diff_name {    /* a row of any session: what it is called, as first se
 	size_t key_bytes;
 	struct as_row row; /* names only; strings in the models or the arena */
 };
-struct as_diff_session {
+struct as_diff_session { /* a run */
 	const struct as_model *model;
+	const struct as_m_trial *trial; /* of a session of several runs: which; else NULL */
 	double weight;                  /* of the scope, in the recording's unit */
 	uint64_t samples;               /* of the scope */
 	AS_VEC(struct as_share) shares; /* of what is judged; samples 0: it has no such row */
@@ -49,6 +50,8 @@ int as_diff_match_add(struct as_diff_match *d, const struct as_query *q, bool to
 		      struct as_diff_session *s, struct as_error *err);
 /* Of a key that is no row: what stands only in trees. */
 uint32_t as_diff_match_name(struct as_diff_match *d, const struct as_profile *p, uint32_t key);
+/* The time of the run, where the session has several. */
+void as_diff_run_range(const struct as_diff_session *s, struct as_query *q);
 void as_diff_session_clear(struct as_diff_session *s);
 void as_diff_match_clear(struct as_diff_match *d);
 

@@ -84,7 +84,7 @@ static int lightest_first(const void *pa, const void *pb)
 static void link_nodes(struct as_diff *d, const struct as_ktree *t,
 		       const struct as_diff_session *sessions)
 {
-	size_t na = d->request.na, nb = d->request.nb;
+	size_t na = d->runs[0], nb = d->runs[1];
 	AS_CLEANUP(as_free_autop)
 	struct weighed *order = as_xcalloc(t->nodes.n, sizeof *order);
 
@@ -119,7 +119,7 @@ int as_diff_make_tree(struct as_diff *d, struct as_diff_match *m,
 		      struct as_diff_session *sessions, struct as_diff_names *ret,
 		      struct as_error *err)
 {
-	size_t n = d->request.na + d->request.nb;
+	size_t n = d->runs[0] + d->runs[1];
 	struct as_ktree t;
 	int r = AS_OK;
 
@@ -135,6 +135,7 @@ int as_diff_make_tree(struct as_diff *d, struct as_diff_match *m,
 		q.alias = s->alias;
 		q.naliases = s->naliases;
 		q.hidden = s->hidden;
+		as_diff_run_range(s, &q);
 		r = as_profile_make(s->model, &q, &p, err);
 		if (r == AS_OK)
 			add(&t, p, m, s);

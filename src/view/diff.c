@@ -14,7 +14,7 @@
 
 /* ---- text ---- */
 
-static void add_side(const struct as_model *const *m, size_t n, const char *label,
+static void add_side(const struct as_model *const *m, size_t n, size_t runs, const char *label,
 		     const struct as_style *style, struct as_buf *out)
 {
 	as_style_ink(style, out, AS_INK_FAINT);
@@ -26,7 +26,9 @@ static void add_side(const struct as_model *const *m, size_t n, const char *labe
 	}
 	if (n > 3)
 		as_buf_addf(out, " and %zu more", n - 3);
-	as_buf_adds(out, n > 1 ? "; per run " : ": ");
+	if (runs > n)
+		as_buf_addf(out, ", %zu runs", runs);
+	as_buf_adds(out, runs > 1 ? "; per run " : ": ");
 }
 
 static void add_head(const struct as_diff *d, const struct as_style *style, struct as_buf *out)
@@ -41,8 +43,8 @@ static void add_head(const struct as_diff *d, const struct as_style *style, stru
 	for (int k = 0; k < 2; k++) {
 		double cpu = k ? d->cpu_b_s : d->cpu_a_s;
 
-		add_side(k ? q->b : q->a, k ? q->nb : q->na, k ? "after" : "before", style,
-			 out);
+		add_side(k ? q->b : q->a, k ? q->nb : q->na, d->runs[k], k ? "after" : "before",
+			 style, out);
 		if (!isnan(cpu)) {
 			as_fmt_duration(out, (uint64_t)(cpu * 1e9));
 			as_buf_adds(out, " CPU, ");
@@ -81,41 +83,40 @@ static void add_counts(const struct as_diff *d, const struct as_style *style,
 
 static void add_trust(const struct as_diff *d, const struct as_style *style, struct as_buf *out)
 {
-	const struct as_diff_request *q = &d->request;
-	bool several = q->na + q->nb > 2;
+	bool several = d->runs[0] + d->runs[1] > 2;
 	AS_CLEANUP(as_buf_clear) struct as_buf b = {0};
 
 	as_buf_addf(&b, "95 %% intervals, levels adjusted for %zu rows", d->tests);
+	add_line(out, style, "trust", as_buf_str(&b));
+	as_buf_reset(&b);
 	if (several && d->widened > 1.05)
 		as_buf_addf(&b,
-			    "; widened x%.2g: runs of one side differ by more than their "
-			    "samples explain",
+			    "widened x%.2g, as runs of one side differ beyond their samples",
 			    d->widened);
 	else if (!several && d->between > 0.005)
 		as_buf_addf(&b,
-			    "; widened by %.2g %% of a row: so much do rows differ beyond "
-			    "their samples",
+			    "widened by %.2g %% of a row, as rows differ beyond their samples",
 			    100 * d->between);
-	add_line(out, style, "trust", as_buf_str(&b));
+	if (b.len)
+		add_line(out, style, "", as_buf_str(&b));
 	if (!isnan(d->drift) && fabs(d->drift - 1) > 0.02) {
 		as_buf_reset(&b);
 		as_buf_addf(&b, "the typical row took x%.2f the CPU time: %s", d->drift,
-			    several ? "a slower or faster machine, or a change everywhere"
-				    : "with one run a side that may be the machine");
+			    several ? "the machine, or a change everywhere"
+				    : "of one run a side, maybe the machine");
 		add_line(out, style, "", as_buf_str(&b));
 	}
 	if (!several)
 		add_line(out, style, "",
-			 "one run per side: how runs of one program differ is not in these "
-			 "intervals; 3 per side are");
-	if (d->lacks_inlines)
-		add_line(out, style, "",
-			 d->lacks_inlines == 1 ? "'before' has no debug information: inlined "
-						 "functions count for "
-						 "those they are in, on both sides"
-					       : "'after' has no debug information: inlined "
-						 "functions count for "
-						 "those they are in, on both sides");
+			 "one run per side: run-to-run variation is not in these intervals");
+	if (d->lacks_inlines) {
+		as_buf_reset(&b);
+		as_buf_addf(&b,
+			    "'%s' has no debug information: inlined functions are compared as "
+			    "part of what they are in",
+			    d->lacks_inlines == 1 ? "before" : "after");
+		add_line(out, style, "", as_buf_str(&b));
+	}
 }
 
 static void next_step(struct as_next_steps *s, const char *why, const char *command,
@@ -136,6 +137,24 @@ static void next_step(struct as_next_steps *s, const char *why, const char *comm
 	as_vec_push(s, (struct as_next_step){as_arena_strdup(&s->arena, as_buf_str(&b)), why});
 }
 
+static void record_step(struct as_next_steps *s, const struct as_model *m)
+{
+	AS_CLEANUP(as_buf_clear) struct as_buf b = {0};
+
+	as_buf_adds(&b, "assay record --trials 5 --");
+	as_vec_foreach (arg, &m->args) {
+		if (!as_style_plain(*arg))
+			return;
+		as_buf_addc(&b, ' ');
+		as_style_shell(&b, *arg);
+	}
+	if (m->args.n)
+		as_vec_push(s, (struct as_next_step){
+				       as_arena_strdup(&s->arena, as_buf_str(&b)),
+				       "and of the other build: five runs a side tell the "
+				       "machine's doing from the program's"});
+}
+
 static void add_next(const struct as_diff *d, const struct as_style *style, struct as_buf *out)
 {
 	const struct as_diff_request *q = &d->request;
@@ -147,11 +166,8 @@ static void add_next(const struct as_diff *d, const struct as_style *style, stru
 		if (q->na == 1 && q->nb == 1)
 			next_step(&s, "the same as a picture", "flame --diff", q);
 	}
-	if (q->na + q->nb == 2)
-		as_vec_push(&s, (struct as_next_step){
-					"assay diff A1 A2 A3 --vs B1 B2 B3",
-					"three runs a side tell the machine's doing from the "
-					"program's"});
+	if (d->runs[0] + d->runs[1] == 2)
+		record_step(&s, q->b[0]);
 	as_next_print(&s, style, out);
 	as_next_clear(&s);
 }
@@ -277,8 +293,8 @@ void as_diff_json(const struct as_diff_view *v, struct as_buf *out)
 	as_json_str(&j, "by", as_report_by_word(d->request.query.by, false));
 	as_json_str(&j, "measure", d->request.total ? "total" : "self");
 	as_json_str(&j, "shape", d->request.tree ? "tree" : "flat");
-	as_json_u64(&j, "runs_a", d->request.na);
-	as_json_u64(&j, "runs_b", d->request.nb);
+	as_json_u64(&j, "runs_a", d->runs[0]);
+	as_json_u64(&j, "runs_b", d->runs[1]);
 	as_json_num(&j, "cpu_a_s", d->cpu_a_s, 6);
 	as_json_num(&j, "cpu_b_s", d->cpu_b_s, 6);
 	as_json_num(&j, "min_effect", d->request.min_effect, 6);

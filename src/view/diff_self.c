@@ -82,9 +82,12 @@ int as_diff_calibrate(const struct as_model *m, const struct as_diff_request *q,
 		return as_fail(err, AS_E_LIMIT, 0,
 			       "%zu samples are too few to be halved: 128 at least",
 			       m->samples.n);
-	for (int k = 0; k < 2; k++)
+	for (int k = 0; k < 2; k++) {
+		memset(&h.half[k].trials, 0,
+		       sizeof h.half[k].trials); /* their times are others */
 		h.half[k].samples.v =
 			as_xreallocarray(NULL, m->samples.n, sizeof *m->samples.v);
+	}
 	for (uint64_t i = 0; i < times && r == AS_OK; i++) {
 		const struct as_model *a = &h.half[0], *b = &h.half[1];
 		struct as_diff_request one = *q;

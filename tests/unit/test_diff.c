@@ -248,6 +248,57 @@ static void spreads_are_drawn_towards_that_of_all(void **state)
 	assert_true(fabs(as_trigamma(1) - M_PI * M_PI / 6) < 1e-9);
 }
 
+static const struct as_diff_row *find(const struct as_diff *d, const char *name)
+{
+	as_vec_foreach (r, &d->rows) {
+		if (strcmp(r->name, name) == 0)
+			return r;
+	}
+	return NULL;
+}
+
+/* Three runs in one session are three runs. */
+static void trials_of_a_session_are_runs(void **state)
+{
+	enum { SAMPLES = 3000, TRIALS = 3 };
+	struct program p = usual(SAMPLES, 0);
+	struct as_model m[2];
+	const struct as_model *v[2] = {&m[0], &m[1]};
+	struct as_diff_request q = {.a = v, .b = v + 1, .na = 1, .nb = 1};
+	struct as_diff *d;
+
+	for (int k = 0; k < 2; k++) {
+		run_once(&p, &m[k]);
+		for (uint64_t t = 0; t < TRIALS; t++) {
+			uint64_t of = SAMPLES / TRIALS * 1000000ull;
+
+			as_vec_push(&m[k].trials,
+				    (struct as_m_trial){HM_START_NS + t * of,
+							HM_START_NS + (t + 1) * of - 1, of, 0});
+		}
+	}
+	assert_int_equal(as_diff_make(&q, &d, NULL), AS_OK);
+	assert_int_equal(d->runs[0], TRIALS);
+	assert_int_equal(d->runs[1], TRIALS);
+	assert_int_equal(find(d, "f00")->a.sessions, TRIALS);
+	assert_true(fabs(d->cpu_a_s - 1) < 1e-6); /* of one run */
+	as_diff_free(d);
+	q.tree = true;
+	assert_int_equal(as_diff_make(&q, &d, NULL), AS_OK);
+	assert_true(fabs(find(d, "main")->a.share.value - 1) < 1e-9);
+	assert_int_equal(find(d, "main")->a.share.samples, SAMPLES);
+	as_diff_free(d);
+	q.query.from_ns = 1;
+	q.query.to_ns = 1000000000;
+	assert_int_equal(as_diff_make(&q, &d, NULL), AS_OK);
+	assert_int_equal(d->runs[0], 1); /* a stretch of time is one thing */
+	as_diff_free(d);
+	for (int k = 0; k < 2; k++) {
+		as_vec_clear(&m[k].trials);
+		hm_clear(&m[k]);
+	}
+}
+
 /* ---- inlining ---- */
 
 /* g calls f, or has it inlined; rest stands beside them. */
@@ -269,15 +320,6 @@ static void make_inlining(struct as_model *m, bool inlined, unsigned f, unsigned
 	hm_samples(m, 0, stack, AS_END_ROOT, f);
 	hm_samples(m, 0, hm_stack(m, AS_NONE, hm_frame(m, HM_APP, &fn[2], 1)), AS_END_ROOT,
 		   rest);
-}
-
-static const struct as_diff_row *find(const struct as_diff *d, const char *name)
-{
-	as_vec_foreach (r, &d->rows) {
-		if (strcmp(r->name, name) == 0)
-			return r;
-	}
-	return NULL;
 }
 
 static void what_one_side_inlines_counts_for_what_it_is_in(void **state)
@@ -346,6 +388,7 @@ int main(void)
 		cmocka_unit_test(a_few_functions_that_differ_from_run_to_run),
 		cmocka_unit_test(a_change_is_found_and_only_that),
 		cmocka_unit_test(spreads_are_drawn_towards_that_of_all),
+		cmocka_unit_test(trials_of_a_session_are_runs),
 		cmocka_unit_test(what_one_side_inlines_counts_for_what_it_is_in),
 		cmocka_unit_test(inlining_of_both_sides_is_no_news),
 	};
