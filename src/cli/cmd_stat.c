@@ -10,11 +10,13 @@
 #include "base/sys.h"
 #include "cli/cmds_priv.h"
 #include "cli/stat_baseline.h"
+#include "cli/stat_watch.h"
 #include "measure/repeat.h"
 #include "view/stat.h"
 
 struct stat_args {
-	int64_t runs, warmup;
+	int64_t runs, warmup, pid, interval_ms;
+	uint64_t duration_ns;
 	double until_percent, delta_percent;
 	uint64_t budget_ns;
 	const char *cpus, *events, *input, *output, *setup, *prepare, *save, *baseline;
@@ -56,6 +58,32 @@ static const struct as_option stat_options[] = {
 	 .max = 1e6,
 	 .group = "How often",
 	 .help = "runs before that do not count"},
+	{.name = "pid",
+	 .letter = 'p',
+	 .type = AS_OPT_INT,
+	 .at = offsetof(struct stat_args, pid),
+	 .arg = "PID",
+	 .min = 1,
+	 .max = 1 << 22,
+	 .group = "Over time",
+	 .help = "a process that runs already, with what it started and starts: until it ends, "
+		 "Ctrl-C, or --duration"},
+	{.name = "interval",
+	 .letter = 'I',
+	 .type = AS_OPT_INT,
+	 .at = offsetof(struct stat_args, interval_ms),
+	 .arg = "MS",
+	 .min = 10,
+	 .max = 3600e3,
+	 .group = "Over time",
+	 .help = "a row each MS milliseconds; json: a line per row, csv: only rows"},
+	{.name = "duration",
+	 .letter = 'd',
+	 .type = AS_OPT_DURATION,
+	 .at = offsetof(struct stat_args, duration_ns),
+	 .arg = "TIME",
+	 .group = "Over time",
+	 .help = "with --pid: stop after this time"},
 	{.name = "save",
 	 .type = AS_OPT_TEXT,
 	 .at = offsetof(struct stat_args, save),
@@ -256,24 +284,34 @@ static int exit_status(const struct as_repeat *r)
 	return WIFSIGNALED(s) ? 128 + WTERMSIG(s) : WEXITSTATUS(s);
 }
 
+/* Standard output is the program's where it is let through. */
+static int output_fd(const struct as_stat_view *v)
+{
+	return v->pid || v->request->run.output ? STDOUT_FILENO : STDERR_FILENO;
+}
+
+static struct as_style style_of(const struct as_cmd_ctx *ctx, int fd)
+{
+	return (struct as_style){
+		.width = as_term_width(fd),
+		.color = as_term_color(fd, (enum as_color)ctx->common->color),
+	};
+}
+
 static int print(const struct as_cmd_ctx *ctx, const struct as_stat_view *v,
 		 struct as_error *err)
 {
 	const struct stat_args *a = ctx->args;
-	/* Standard output is the program's where it is let through. */
-	int fd = v->request->run.output ? STDOUT_FILENO : STDERR_FILENO;
-	struct as_style style = {
-		.width = as_term_width(fd),
-		.color = as_term_color(fd, (enum as_color)ctx->common->color),
-	};
+	int fd = output_fd(v);
+	struct as_style style = style_of(ctx, fd);
 	struct as_buf out = {0};
 	int r;
 
-	if (a->format == 1)
+	if (a->format == AS_STAT_JSON)
 		as_stat_json(v, &out);
-	else if (a->format == 2)
+	else if (a->format == AS_STAT_CSV && !a->interval_ms)
 		as_stat_csv(v, &out);
-	else
+	else if (a->format == AS_STAT_TEXT)
 		as_stat_text(v, &style, &out);
 	r = fd == STDOUT_FILENO ? as_out_write(&out, err)
 				: as_write_all(fd, out.p, out.len, err);
@@ -310,6 +348,86 @@ static int measure(struct as_cmd_ctx *ctx, const struct as_stat_view *v,
 	return r;
 }
 
+/* Rows as they come, where there are to be any. */
+static void make_printer(const struct as_cmd_ctx *ctx, const struct as_stat_view *v,
+			 struct as_stat_printer *ret)
+{
+	const struct stat_args *a = ctx->args;
+	struct as_style style = style_of(ctx, output_fd(v));
+
+	as_stat_printer_init(ret, output_fd(v), (double)a->interval_ms / 1e3);
+	as_stat_rows_init(&ret->table, v->plan, &style, (enum as_stat_format)a->format,
+			  v->asked);
+}
+
+static int run_commands(struct as_cmd_ctx *ctx, struct as_repeat_request *q,
+			struct as_stat_view *v, struct as_repeat *repeat, struct as_error *err)
+{
+	const struct stat_args *a = ctx->args;
+	struct as_baseline baseline = {0};
+	struct as_stat_printer printer;
+	cpu_set_t cpus;
+	int r = AS_OK;
+
+	if (!ctx->noperands)
+		return as_fail(err, AS_E_USAGE, 0, "stat needs a program, or -p PID");
+	if (a->baseline)
+		r = as_baseline_load(a->baseline, ctx->operands, &baseline, err);
+	if (r == AS_OK)
+		r = make_request(ctx, &baseline, q, &cpus, err);
+	if (r == AS_OK && a->interval_ms && (q->runs != 1 || q->other.argv || q->warmup))
+		r = as_fail(err, AS_E_USAGE, 0, "--interval is for one run");
+	if (r == AS_OK) {
+		v->baseline = baseline.text;
+		q->run.plan = q->other.plan = v->plan;
+		make_printer(ctx, v, &printer);
+		q->run.rows = a->interval_ms ? &printer.rows : NULL;
+		as_fitness_tell(q->run.argv[0], q->other.argv ? q->other.argv[0] : NULL,
+				v->unoptimised);
+		if (isatty(STDERR_FILENO) && q->run.output)
+			q->progress = show_progress;
+		r = measure(ctx, v, repeat, err);
+	}
+	if (r == AS_OK)
+		r = as_stat_printer_end(&printer, err);
+	if (r == AS_OK)
+		r = print(ctx, v, err);
+	if (r == AS_OK)
+		r = save(ctx, v, err);
+	if (r == AS_OK)
+		r = exit_status(repeat);
+	as_baseline_clear(&baseline);
+	return r;
+}
+
+static int attach(struct as_cmd_ctx *ctx, struct as_stat_view *v, struct as_repeat *repeat,
+		  struct as_error *err)
+{
+	const struct stat_args *a = ctx->args;
+	struct sigaction sa = {.sa_handler = on_interrupt};
+	struct as_stat_attach q = {.pid = (pid_t)a->pid,
+				   .duration_s = (double)a->duration_ns / 1e9,
+				   .interrupted = &interrupted};
+	AS_CLEANUP(as_free_autop) char *title = NULL;
+	struct as_stat_printer printer;
+	int r;
+
+	if (ctx->noperands || a->runs || a->warmup || a->save || a->baseline || a->cpus ||
+	    a->input || a->output || a->setup || a->prepare || a->until_percent > 0)
+		return as_fail(err, AS_E_USAGE, 0,
+			       "with --pid nothing is run: only --events, --interval and "
+			       "--duration go with it");
+	v->pid = q.pid;
+	make_printer(ctx, v, &printer);
+	(void)sigaction(SIGINT, &sa, NULL);
+	(void)sigaction(SIGTERM, &sa, NULL);
+	r = as_stat_attach(&q, &printer, repeat, &title, err);
+	v->title = title;
+	if (r == AS_OK)
+		r = as_stat_printer_end(&printer, err);
+	return r == AS_OK ? print(ctx, v, err) : r;
+}
+
 static int stat_run(struct as_cmd_ctx *ctx, struct as_error *err)
 {
 	const struct stat_args *a = ctx->args;
@@ -324,36 +442,22 @@ static int stat_run(struct as_cmd_ctx *ctx, struct as_error *err)
 				    .repeat = &repeat,
 				    .plan = &plan,
 				    .asked = a->events,
+				    .one_line = a->interval_ms,
 				    .all = a->all};
-	struct as_baseline baseline = {0};
-	cpu_set_t cpus;
-	int r = as_plan_make(a->events, "", &plan, err);
+	int r;
 
+	if (a->duration_ns && !a->pid)
+		return as_fail(err, AS_E_USAGE, 0, "--duration goes with --pid");
+	r = as_plan_make(a->events, "", &plan, err);
 	if (r < 0)
 		return r;
+	if (a->pid || a->interval_ms)
+		as_plan_add_clock(&plan);
 	r = as_plan_probe(&plan, err);
-
-	if (r == AS_OK && a->baseline)
-		r = as_baseline_load(a->baseline, ctx->operands, &baseline, err);
 	if (r == AS_OK)
-		r = make_request(ctx, &baseline, &q, &cpus, err);
-	if (r == AS_OK) {
-		view.baseline = baseline.text;
-		q.run.plan = q.other.plan = &plan;
-		as_fitness_tell(q.run.argv[0], q.other.argv ? q.other.argv[0] : NULL,
-				view.unoptimised);
-		if (isatty(STDERR_FILENO) && q.run.output)
-			q.progress = show_progress;
-		r = measure(ctx, &view, &repeat, err);
-	}
-	if (r == AS_OK)
-		r = print(ctx, &view, err);
-	if (r == AS_OK)
-		r = save(ctx, &view, err);
-	if (r == AS_OK)
-		r = exit_status(&repeat);
+		r = a->pid ? attach(ctx, &view, &repeat, err)
+			   : run_commands(ctx, &q, &view, &repeat, err);
 	as_repeat_clear(&repeat);
-	as_baseline_clear(&baseline);
 	as_plan_clear(&plan);
 	return r;
 }
@@ -363,13 +467,12 @@ const struct as_cmd as_cmd_stat = {
 	.group = "Measure",
 	.summary = "what runs of a command cost, how sure that is, and whether two differ",
 	.usage = "[options] [--] PROGRAM [ARGS…]\n[options] [--] PROGRAM [ARGS…] --vs PROGRAM "
-		 "[ARGS…]",
+		 "[ARGS…]\n[options] -p PID",
 	.options = stat_options,
 	.examples = {{"assay stat -r 20 -- ./app args", "twenty runs: means with intervals"},
 		     {"assay stat --until 1 -- ./app", "until the wall time is known to ± 1 %"},
 		     {"assay stat -- ./old x --vs ./new x", "is the second one faster"}},
 	.operand = "a program",
-	.min_operands = 1,
 	.max_operands = -1,
 	.flags = AS_CMD_RUNS_PROGRAM,
 	.args_size = sizeof(struct stat_args),

@@ -65,7 +65,7 @@ static int leader_of(const struct as_plan *p, size_t event, const int *fds)
 
 	for (size_t i = 0; group && i < event; i++) {
 		if (p->events.v.v[i].group == group)
-			return fds[i];
+			return fds[i] < 0 ? -1 : fds[i];
 	}
 	return -1;
 }
@@ -80,7 +80,7 @@ void as_counters_add(struct as_counters *c, const struct as_plan *plan, pid_t ti
 
 		o.leader = leader_of(plan, i, c->fd.v + at);
 		fd = open_event(&plan->events.v.v[i], &o);
-		as_vec_push(&c->fd, fd < 0 ? -1 : fd);
+		as_vec_push(&c->fd, fd);
 	}
 }
 
@@ -169,7 +169,7 @@ static int probe(struct as_plan *p, size_t i, int *fds)
 	if ((fd == -EACCES || fd == -EPERM) && e->user && e->kernel && !e->in_kernel) {
 		e->user_only = true;
 		fd = open_event(e, &o);
-		p->user_only |= fd >= 0;
+		p->user_only |= fd >= 0 && !e->any_mode;
 	}
 	if (fd >= 0 && p->of[i].optional && strcmp(e->base, "cycles") == 0 && o.leader < 0 &&
 	    !counts(fd)) {

@@ -32,7 +32,7 @@ struct as_reading {
 };
 
 struct as_counters {
-	AS_VEC(int) fd; /* events of the plan, per task; -1: not open */
+	AS_VEC(int) fd; /* events of the plan, per task; or -errno */
 };
 /* A task, thread or process. at_exec: it has not called exec yet. Never fails: events that cannot be had
  * stay out. */

@@ -421,6 +421,7 @@ static int add_named(const struct as_pmus *pmus, const char *root, const struct 
 			return add_core_event(pmus, p, g, &e, ev, err);
 		if (g->config == PERF_COUNT_SW_TASK_CLOCK ||
 		    g->config == PERF_COUNT_SW_CPU_CLOCK) {
+			e.any_mode = true;
 			e.scale = 1e-9; /* counted in ns */
 			e.unit = "s";
 		}

@@ -35,8 +35,9 @@ struct as_event {
 	bool user, kernel; /* modes it is counted in */
 	bool user_only;    /* set when opened: this user may count no kernel */
 	bool in_kernel; /* software: happens in kernel mode only, nothing would be seen in user */
-	int group;      /* > 0: those of one number are counted together */
-	double scale;   /* value = count * scale */
+	bool any_mode;    /* a clock: what is left out by mode is not left out of it */
+	int group;        /* > 0: those of one number are counted together */
+	double scale;     /* value = count * scale */
 	const char *unit; /* "count", or what sysfs says */
 	double mux_seconds;
 };

@@ -474,6 +474,15 @@ int as_plan_make(const char *list, const char *root, struct as_plan *ret, struct
 	return AS_OK;
 }
 
+void as_plan_add_clock(struct as_plan *p)
+{
+	struct builder b = {.plan = p, .root = ""};
+
+	(void)add(&b, "task-clock", 0,
+		  (struct as_planned){.figure = AS_M_CPU, .optional = true},
+		  NULL); /* or /proc */
+}
+
 void as_plan_clear(struct as_plan *p)
 {
 	as_vec_foreach (d, &p->derived)

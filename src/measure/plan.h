@@ -48,6 +48,8 @@ struct as_plan {
 /* list: names of figures, events (event.h) and words, with commas; NULL: the figures, and what the
  * processor counts without taking turns. */
 int as_plan_make(const char *list, const char *root, struct as_plan *ret, struct as_error *err);
+/* CPU time as an event, children included as they run: for looks while a program runs. */
+void as_plan_add_clock(struct as_plan *p);
 /* Opens each event once, for us, to see whether it can be had. AS_E_…: one that was asked for cannot;
  * the message says why and what would allow it. */
 int as_plan_probe(struct as_plan *p, struct as_error *err);

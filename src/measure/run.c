@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 #include "base/sys.h"
 #include "collect/collect.h"
 #include "measure/counters.h"
+#include "measure/watch.h"
 
 #define PAD_VARIABLE "ASSAY_PAD"
 
@@ -204,19 +206,6 @@ static void read_ended(pid_t pid, const struct held *held, struct as_run *run)
 		run->v[AS_M_BLOCKED] = NAN;
 }
 
-/* Time stolen from all CPUs since boot, in seconds; NaN where it is not told. */
-static double stolen(void)
-{
-	AS_CLEANUP(as_buf_clear) struct as_buf text = {0};
-	unsigned long long v[8];
-
-	if (as_read_file("/proc/stat", 1 << 20, &text, NULL) < 0 ||
-	    sscanf(as_buf_str(&text), "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &v[0],
-		   &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7]) != 8)
-		return NAN;
-	return (double)v[7] / (double)sysconf(_SC_CLK_TCK);
-}
-
 static double timeval_s(const struct timeval *t)
 {
 	return (double)t->tv_sec + (double)t->tv_usec / 1e6;
@@ -270,6 +259,25 @@ static void wait_for_end(const struct as_run_request *q, pid_t pid)
 	}
 }
 
+/* The same, with a row now and then. */
+static void wait_with_rows(const struct as_run_request *q, const struct as_target *t,
+			   struct as_watch *w, const struct as_counters *c)
+{
+	struct pollfd p = {.fd = t->pidfd, .events = POLLIN};
+	uint64_t next = as_watch_tick(w, c, false);
+
+	while (p.fd >= 0 &&
+	       ppoll(&p, 1,
+		     &(struct timespec){(time_t)(next / 1000000000), (long)(next % 1000000000)},
+		     NULL) <= 0) {
+		if (errno == EINTR && q->interrupted && *q->interrupted)
+			(void)kill(t->pid, *q->interrupted > 1 ? SIGKILL : SIGINT);
+		errno = 0;
+		next = as_watch_tick(w, c, false);
+	}
+	wait_for_end(q, t->pid);
+}
+
 static void read_counters(const struct as_counters *c, const struct as_plan *plan,
 			  struct as_run *ret)
 {
@@ -286,20 +294,29 @@ static int release_and_wait(const struct as_run_request *q, struct as_target *t,
 			    struct as_run *ret, struct as_error *err)
 {
 	struct as_counters counters = {0};
-	struct held held = {.steal = stolen()};
+	struct as_watch watch;
+	struct held held = {.steal = as_stolen_s()};
 	uint64_t start, end;
 	int r;
 
 	if (q->plan)
 		as_counters_add(&counters, q->plan, t->pid, true);
 	read_held(t->pid, &held);
+	if (q->rows)
+		as_watch_begin(&watch, q->plan, q->rows, t->pid, &counters);
 	start = as_now_ns();
 	r = as_target_release(t, err);
 	if (r == AS_OK) {
-		bool first = sched_getscheduler(0) == SCHED_OTHER && go_first(true);
+		/* with rows we do something meanwhile */
+		bool first = !q->rows && sched_getscheduler(0) == SCHED_OTHER && go_first(true);
 
-		wait_for_end(q, t->pid);
+		if (q->rows)
+			wait_with_rows(q, t, &watch, &counters);
+		else
+			wait_for_end(q, t->pid);
 		end = as_now_ns();
+		if (q->rows)
+			(void)as_watch_tick(&watch, &counters, true);
 		if (first)
 			(void)go_first(false); /* what was possible before is so again */
 		if (q->plan)
@@ -312,13 +329,15 @@ static int release_and_wait(const struct as_run_request *q, struct as_target *t,
 			;
 		read_usage(t, ret);
 		ret->wait_status = t->wait_status;
-		ret->v[AS_M_STEAL] = stolen() - held.steal;
+		ret->v[AS_M_STEAL] = as_stolen_s() - held.steal;
 		ret->v[AS_M_UTILISATION] = ret->v[AS_M_CPU] / ret->v[AS_M_WALL];
 		if (q->plan)
 			as_plan_derive(q->plan, ret->v, ret->counted);
 	} else {
 		ret->exec_errno = err && err->sys_errno ? err->sys_errno : ENOENT;
 	}
+	if (q->rows)
+		as_watch_end(&watch);
 	as_counters_close(&counters);
 	as_close_autop(&held.io_fd);
 	return r;

@@ -63,6 +63,7 @@ extern const struct as_metric_info as_metrics[AS_M_COUNT_];
 enum as_metric as_metric_find(const char *name, size_t n);
 
 struct as_plan;
+struct as_watch_rows;
 struct as_run_request {
 	char *const *argv;
 	const char *folder;     /* where it runs; NULL: here */
@@ -70,8 +71,9 @@ struct as_run_request {
 	const char *output;     /* file for standard output and error; NULL: ours */
 	const cpu_set_t *cpus;  /* that it may run on; NULL: as we may */
 	unsigned env_pad_bytes; /* length of a variable added, so that stacks start elsewhere */
-	const struct as_plan *plan;      /* events to count; NULL: none */
-	const volatile int *interrupted; /* set: the signal is passed on; may be NULL */
+	const struct as_plan *plan;       /* events to count; NULL: none */
+	const struct as_watch_rows *rows; /* given in intervals, needs a plan; NULL: none */
+	const volatile int *interrupted;  /* set: the signal is passed on; may be NULL */
 };
 
 #define AS_EVENTS_MAX  64

@@ -119,6 +119,10 @@ static void add_line(const struct column *c, int m, const struct as_style *style
 	struct as_runs_summary s;
 	double counted, error;
 
+	if (c->v->pid && m == AS_M_RUN_WAIT)
+		info.text = "ready, but no CPU free (all threads)";
+	if (c->v->pid && m == AS_M_WALL)
+		info.text = "watched";
 	take(c, m);
 	as_runs_summarise(c->values, n, &s);
 	if (!s.n || (!c->v->all && m < AS_M_COUNT_ && s.max == 0 && s.min == 0))
@@ -256,9 +260,15 @@ static void add_side(const struct as_stat_view *v, int side, const struct as_sty
 	struct column c = {.v = v, .side = side, .values = as_xcalloc(n + 1, sizeof(double))};
 
 	as_style_ink(style, out, AS_INK_STRONG);
-	add_command(side ? &v->request->other : &v->request->run, out);
+	if (v->title)
+		as_buf_adds(out, v->title);
+	else
+		add_command(side ? &v->request->other : &v->request->run, out);
 	as_style_ink(style, out, AS_INK_PLAIN);
-	as_buf_addf(out, ": %zu run%s\n\n", n, n == 1 ? "" : "s");
+	if (v->title)
+		as_buf_adds(out, "\n\n");
+	else
+		as_buf_addf(out, ": %zu run%s\n\n", n, n == 1 ? "" : "s");
 	c.names = name_width(&c);
 	for (int m = 0; m < as_plan_rows(v->plan); m++) {
 		if (as_plan_wanted(v->plan, m))
@@ -340,6 +350,8 @@ static void add_failure(const struct as_stat_view *v, struct as_buf *out)
 {
 	const struct as_repeat *r = v->repeat;
 	int s = r->failed_status;
+	bool over = v->request->ignore_failure || v->request->runs == 1;
+	const char *hint = over ? "" : "; --ignore-failure goes on";
 
 	if (!r->failed_run)
 		return;
@@ -347,8 +359,7 @@ static void add_failure(const struct as_stat_view *v, struct as_buf *out)
 		    v->request->other.argv ? r->failed_side ? " of the second" : " of the first"
 					   : "",
 		    WIFSIGNALED(s) ? "signal" : "status",
-		    WIFSIGNALED(s) ? WTERMSIG(s) : WEXITSTATUS(s),
-		    v->request->ignore_failure ? "" : "; --ignore-failure goes on");
+		    WIFSIGNALED(s) ? WTERMSIG(s) : WEXITSTATUS(s), hint);
 }
 
 void as_stat_text(const struct as_stat_view *v, const struct as_style *style,

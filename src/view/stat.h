@@ -14,6 +14,9 @@ struct as_stat_view {
 	const struct as_repeat *repeat;
 	const struct as_plan *plan; /* rows to show; those never measured are left out */
 	const char *baseline;       /* of --baseline: which one; NULL: none */
+	const char *title;          /* of what was attached to; NULL: the command */
+	pid_t pid;                  /* the same; 0: none */
+	bool one_line;              /* JSON */
 	bool asked;                 /* rows were chosen by name */
 	bool all;                   /* also those that are 0 in every run */
 	bool unoptimised[2];        /* the program of each command is known to be */

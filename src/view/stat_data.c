@@ -35,7 +35,7 @@ static void json_counted(struct as_json *j, const struct as_stat_view *v,
 		as_json_num(j, "counted", counted, 4);
 		as_json_num(j, "error", error, 4);
 	}
-	if (e && e->user_only)
+	if (e && e->user_only && !e->any_mode)
 		as_json_bool(j, "user_only", true);
 }
 
@@ -74,10 +74,12 @@ static void json_side(struct as_json *j, const struct as_stat_view *v, int side)
 	const struct as_run_request *q = side ? &v->request->other : &v->request->run;
 
 	as_json_arr(j, "command");
-	for (char *const *w = q->argv; *w; w++)
+	for (char *const *w = q->argv; w && *w; w++)
 		as_json_str(j, NULL, *w);
 	as_json_end(j);
 	as_json_bool(j, "unoptimised", v->unoptimised[side]);
+	if (v->pid)
+		as_json_u64(j, "pid", (uint64_t)v->pid);
 	as_json_u64(j, "runs", v->repeat->side[side].v.n);
 	as_json_arr(j, "metrics");
 	for (int m = 0; m < as_plan_rows(v->plan); m++) {
@@ -121,7 +123,7 @@ static void json_comparison(struct as_json *j, const struct as_stat_view *v)
 
 void as_stat_json(const struct as_stat_view *v, struct as_buf *out)
 {
-	struct as_json j = {.out = out, .indent = true};
+	struct as_json j = {.out = out, .indent = !v->one_line};
 
 	as_json_obj(&j, NULL);
 	as_json_str(&j, "schema", "assay.stat/1");
