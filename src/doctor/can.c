@@ -43,7 +43,11 @@ int as_check_engines(const struct as_doctor *d, struct as_findings *out)
 							       : "engine %s cannot be used: %s",
 				    (*c)->name, r.can == AS_PROBE_YES ? (*c)->summary : r.why);
 		if (r.can != AS_PROBE_YES) {
-			as_finding_why(f, "it would give %s", (*c)->summary);
+			as_finding_why(f,
+				       r.can == AS_PROBE_NO
+					       ? "it would give %s"
+					       : "%s; what is kept from it is in no sample",
+				       (*c)->summary);
 			if (r.remedy[0])
 				as_finding_fix(f, "%s", r.remedy);
 		}

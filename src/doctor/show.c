@@ -74,8 +74,8 @@ static void column_item(struct column *c, const char *text, const char *separato
 	size_t w = width_of(text), sep = width_of(separator);
 
 	if (c->cursor > c->at) {
-		if (c->cursor + sep + w > (size_t)c->style->width) {
-			/* what ends a line with it is followed by another entry */
+		/* a line that another one follows ends with the separator */
+		if (c->cursor + sep + w + 2 > (size_t)c->style->width) {
 			if (c->cursor + 2 <= (size_t)c->style->width)
 				as_buf_adds(c->out, " ·");
 			column_break(c);
