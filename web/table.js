@@ -94,14 +94,31 @@ function taskTable(profile, by, same = key => key) {
 	return sorted(profile, drafts);
 }
 
+/** @type {WeakMap<Profile, Map<By, Row[]>>} */
+const tablesKept = new WeakMap();
+
 /**
- * All rows, by self, heaviest first.
+ * All rows, by self, heaviest first; made once per profile, as several views begin with them.
  * @param {Profile} profile
  * @param {By} by
  * @param {(key: number) => number} [same]  the key that stands for a key: rows put together
+ * @returns {Row[]}  to be read only
+ */
+export function table(profile, by, same) {
+	if (same)
+		return makeTable(profile, by, same);
+	const kept = tablesKept.get(profile) ?? new Map(), rows = kept.get(by) ?? makeTable(profile, by, key => key);
+	tablesKept.set(profile, kept.set(by, rows));
+	return rows;
+}
+
+/**
+ * @param {Profile} profile
+ * @param {By} by
+ * @param {(key: number) => number} same
  * @returns {Row[]}
  */
-export function table(profile, by, same = key => key) {
+function makeTable(profile, by, same) {
 	if (by === 'thread' || by === 'process')
 		return taskTable(profile, by, same);
 	const base = profile.base(by, ''), t = base.tree, names = profile.names;

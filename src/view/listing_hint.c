@@ -35,13 +35,14 @@ static bool is_of_system(const char *path)
 static void hint_kernel(struct as_listing_build *b)
 {
 	const char *release = as_model_info(b->m, "kernel");
+	bool of_debian = strstr(release, "-amd64") || strstr(release, "-arm64");
 
 	as_listing_note(
 		b,
-		"there are no line numbers: assay does not read the text of the kernel; the "
-		"package with its debug information (Debian: linux-image-%s-dbg) has it for "
-		"gdb and perf annotate",
-		release[0] ? release : "RELEASE");
+		"there are no line numbers: assay does not read the text of the kernel; with "
+		"its vmlinux (%s%s%s) gdb and perf annotate do",
+		of_debian ? "apt-get install linux-image-" : "built with CONFIG_DEBUG_INFO",
+		of_debian ? release : "", of_debian ? "-dbg" : "");
 }
 
 static void hint_jit(struct as_listing_build *b, const struct as_m_function *f)

@@ -511,7 +511,7 @@ static void what_gives_lines_depends_on_whose_code_it_is(void **state)
 		{AS_MODULE_FILE, "/usr/lib/libz.so.1", AS_LANG_C, 0, "-dbgsym", "Cargo"},
 		{AS_MODULE_FILE, "/usr/lib/libz.so.1", AS_LANG_RUST, AS_FUNCTION_SYNTHETIC,
 		 "without symbols", "Cargo"},
-		{AS_MODULE_KERNEL, "[kernel]", AS_LANG_C, 0, "linux-image-", "-g "},
+		{AS_MODULE_KERNEL, "[kernel]", AS_LANG_C, 0, "its vmlinux", "-g "},
 		{AS_MODULE_JIT, "[jit]", AS_LANG_C, 0, "perf map", "Cargo"},
 		{AS_MODULE_JIT, "[jit]", AS_LANG_C, AS_FUNCTION_SYNTHETIC, "perf-PID.map",
 		 "Cargo"},
