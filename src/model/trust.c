@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include "base/json.h"
 #include "model/model.h"
+#include "model/sampling.h"
 
 #define CPU_TIME_MIN_S 0.01 /* below it the kernel's accounting says nothing about a share */
 
@@ -130,9 +131,11 @@ void as_trust_json(const struct as_model *m, const char *key, struct as_json *j)
 		AS_STACK_ENDS(X)
 #undef X
 	};
+	struct as_sampling sampling;
 	struct as_trust t;
 
 	as_model_trust(m, &t);
+	as_model_sampling(m, &sampling);
 	as_json_obj(j, key);
 	as_json_str(j, "engine", t.engine ? t.engine : "");
 	as_json_str(j, "event", t.event ? t.event : "");
@@ -162,6 +165,14 @@ void as_trust_json(const struct as_model *m, const char *key, struct as_json *j)
 		as_json_num(j, "slowdown", (double)m->overhead.value / 1e6, 6);
 		as_json_num(j, "low", (double)m->overhead.low / 1e6, 6);
 		as_json_num(j, "high", (double)m->overhead.high / 1e6, 6);
+		as_json_end(j);
+	}
+	as_json_num(j, "design_effect", sampling.deff, 4);
+	as_json_num(j, "samples_for_one_percent", sampling.need_samples, 6);
+	if (sampling.beat) {
+		as_json_obj(j, "in_step");
+		as_json_str(j, "function", m->functions.v[sampling.beat_function].brief);
+		as_json_u64(j, "samples", sampling.beat);
 		as_json_end(j);
 	}
 	as_json_bool(j, "interrupted", t.interrupted);

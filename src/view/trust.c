@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "base/sys.h"
+#include "model/sampling.h"
 
 enum { NOTES_MAX = 4, FEW_SAMPLES = 100, SHARE_FROM_S = 2 };
 
@@ -22,6 +23,7 @@ struct block {
 	struct as_trust_lines *lines;
 	const struct as_model *m;
 	struct as_trust t;
+	struct as_sampling sampling;
 };
 
 static void __attribute__((format(printf, 3, 0)))
@@ -375,6 +377,41 @@ static void until(struct block *b, bool met)
 			target);
 }
 
+/* Equal intervals, and something that comes and goes in a beat with them. */
+static void in_step(struct block *b)
+{
+	const struct as_sampling *s = &b->sampling;
+
+	if (!s->beat)
+		return;
+	trouble(b,
+		"samples come at equal intervals, and %s comes and goes every %zu of them: a "
+		"period of "
+		"the program may be in step with the sampler, and shares off by more than "
+		"their "
+		"intervals",
+		b->m->functions.v[s->beat_function].brief, s->beat);
+	remedy(b,
+	       "assay record jitters its intervals; with another recorder: a rate that is no "
+	       "multiple of the program's");
+}
+
+/* How long would do, where it has not been long enough. */
+static void advice(struct block *b)
+{
+	const struct as_trust *t = &b->t;
+	double rate = t->effective_rate_hz;
+	struct as_buf time = {0};
+
+	if (t->samples < FEW_SAMPLES || !(rate > 0) ||
+	    (double)t->samples >= b->sampling.need_samples)
+		return;
+	as_fmt_duration(&time, (uint64_t)(b->sampling.need_samples / rate * 1e9));
+	fact(b, "a %g %% function would be ± %g %% after %s of CPU", AS_ADVICE_SHARE * 100,
+	     AS_ADVICE_HALF * 100, as_buf_str(&time));
+	as_buf_clear(&time);
+}
+
 static void recorder(struct block *b)
 {
 	const struct as_trust *t = &b->t;
@@ -436,6 +473,7 @@ void as_trust_lines(const struct as_model *m, struct as_trust_lines *ret)
 	struct block b = {.lines = ret, .m = m};
 
 	as_model_trust(m, &b.t);
+	as_model_sampling(m, &b.sampling);
 	b.t.engine = b.t.engine ? b.t.engine : "";
 	b.t.event = b.t.event ? b.t.event : "";
 	broken_file(&b);
@@ -445,6 +483,7 @@ void as_trust_lines(const struct as_model *m, struct as_trust_lines *ret)
 	unexplained(&b);
 	cut_stacks(&b);
 	nameless(&b);
+	in_step(&b);
 	until(&b, false);
 	slowdown(&b, true);
 	notes(&b);
@@ -454,6 +493,7 @@ void as_trust_lines(const struct as_model *m, struct as_trust_lines *ret)
 	recorder(&b);
 	slowdown(&b, false);
 	until(&b, true);
+	advice(&b);
 	source(&b);
 	soft_notes(&b);
 }

@@ -15,6 +15,8 @@
  *	make-session big FILE N		N samples on many stacks
  *	make-session trials FILE N	N runs of 1.2 s and more, 100 ms apart, whose shares differ; the
  *					last one has a function that the others have not
+ *	make-session beat FILE N	period 10 ms, sampled every 10.2 ms, by up to N %
+ *					of that earlier or later
  *	make-session until FILE N	the same, ended because it was enough
  */
 #include <stdio.h>
@@ -584,6 +586,31 @@ static void make_trials(const char *path, uint64_t n, bool until)
 	end(samples * MS, samples * 1003009ull, samples, 0);
 }
 
+/* In app::parse for the first 30 % of each 10 ms. */
+static void make_beat(const char *path, uint64_t jitter)
+{
+	enum { SAMPLES = 2000, INTERVAL_US = 10200, PERIOD_US = 10000 };
+	uint64_t functions[AS_ARRAY_LEN(trial_places)], leaves[3], us = 0;
+
+	begin(path, 98, 2);
+	for (size_t i = 0; i < AS_ARRAY_LEN(trial_places); i++)
+		functions[i] = function(&trial_places[i]);
+	for (size_t i = 0; i < AS_ARRAY_LEN(leaves); i++)
+		leaves[i] = stack_of(&trials[i], trial_places, functions);
+	for (uint64_t i = 0; i < SAMPLES; i++) {
+		uint64_t span = INTERVAL_US * jitter / 100,
+			 interval = INTERVAL_US - span + next_random() % (2 * span + 1);
+
+		us += interval;
+		as_write_sample(w, &(struct as_rec_sample){
+					   .time_rel = START_NS + us * 1000,
+					   .stack = leaves[us % PERIOD_US < 3000 ? 1 : 2] + 1,
+					   .weight = interval * 1000,
+					   .end = AS_END_ROOT});
+	}
+	end(us * 1000, us * 1000, SAMPLES, 0);
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t n = 0;
@@ -610,6 +637,8 @@ int main(int argc, char **argv)
 		make_big(argv[2], n);
 	else if (strcmp(argv[1], "trials") == 0)
 		make_trials(argv[2], n, false);
+	else if (strcmp(argv[1], "beat") == 0)
+		make_beat(argv[2], n);
 	else if (strcmp(argv[1], "until") == 0)
 		make_trials(argv[2], n, true);
 	else

@@ -210,3 +210,32 @@ for i, r in enumerate(rows):
 	run --separate-stderr bash -c 'assay report --format json story.assay | head -c 10 >/dev/null'
 	[ -z "$stderr" ]
 }
+
+@test "samples in step with the program are noticed, jittered ones are not suspected" {
+	session beat 0
+	run -0 assay report beat.assay
+	[[ $output == *'! samples come at equal intervals, and app::p'*' comes and goes every '[45]?' of'*'them: a period'* ]]
+	run -0 assay report --format json beat.assay
+	python3 -c 'import json, sys; s = json.load(sys.stdin)["trust"]["in_step"]; assert 47 <= s["samples"] <= 53, s' <<<"$output"
+	"$MAKE_SESSION" beat jitter.assay 50
+	run -0 assay report jitter.assay
+	[[ $output != *'equal intervals'* ]]
+	session story
+	run -0 assay report story.assay # equal intervals, but no beat
+	[[ $output != *'equal intervals'* ]]
+}
+
+@test "how long would be enough is said where it was not" {
+	session beat 50
+	run -0 assay report beat.assay
+	[[ $output == *'a 1 % function would be ± 0.3 % after '*' s of CPU'* ]]
+	session story
+	run -0 assay report story.assay
+	[[ $output != *'1 % function'* ]]
+	run -0 assay report --format json story.assay
+	python3 -c '
+import json, sys
+t = json.load(sys.stdin)["trust"]
+assert 1 <= t["design_effect"] < 1.4, t
+assert abs(t["samples_for_one_percent"] - t["design_effect"] * 1.96**2 * 0.01 * 0.99 / 0.003**2) < 5, t' <<<"$output"
+}
