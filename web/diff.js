@@ -5,6 +5,9 @@
 // their samples, levels adjusted for the number of rows. Resolved: the adjusted level is
 // below 5 % and the change at least half a percentage point.
 //
+// Not here, but there: functions that only one build inlines counted for their callers, Rust's two
+// manglings, the runs of one session as runs.
+//
 // It speaks of these two runs. How runs of one program differ among themselves more than their rows
 // show is for several sessions a side: assay diff A1 A2 A3 --vs B1 B2 B3.
 import {KEY_ALL, KeyTree} from './ktree.js';

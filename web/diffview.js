@@ -289,7 +289,7 @@ export class DiffView {
 			Math.abs(drift - 1) > 0.02
 				? `The typical row took ×${drift.toFixed(2)} the CPU time: with one run a side that may be the machine. `
 				: '',
-			'One run per side: how runs of one program differ is not in these intervals; of three per side, assay diff has it in.',
+			'Run-to-run variation is not in these intervals, and functions that one build inlines are compared as they are: assay diff has both.',
 		);
 	}
 

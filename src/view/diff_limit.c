@@ -67,13 +67,39 @@ static bool is_named(const struct as_diff_row *r, const char *name, bool exactly
 		       : strstr(r->name, name) || strstr(r->full_name, name);
 }
 
-/* Low end of what the limit speaks of. Relative: of the ratio, from the limits of both shares. */
+/* Whether b is surely more than k times a: the interval of b - k a, as the row's own is made. */
+static bool surely_beyond(const struct as_diff_row *r, double k)
+{
+	const struct as_share *a = &r->a.share, *b = &r->b.share;
+	double below = b->value - b->low, above = a->high - a->value;
+	double joined = hypot(below, above);
+	double widened = joined > 0 ? (r->delta - r->low) / joined : 1;
+
+	return b->value - k * a->value > widened * hypot(below, k * above);
+}
+
+/* Low end of what the limit speaks of: points of share, or growth as a fraction of what it was. */
 static double low_end(const struct as_limit *l, const struct as_diff_row *r)
 {
+	double lo = 0, hi = 1;
+
 	if (l->points)
 		return r->low;
-	/* The difference's interval, on the side towards zero, in units of what it was. */
-	return r->a.share.value > 0 ? r->low / r->a.share.value : r->low > 0 ? INFINITY : 0;
+	if (!surely_beyond(r, 0))
+		return -1;
+	while (hi < 1e6 && surely_beyond(r, hi))
+		hi *= 2;
+	if (hi >= 1e6)
+		return INFINITY;
+	for (int i = 0; i < 50; i++) {
+		double mid = (lo + hi) / 2;
+
+		if (surely_beyond(r, mid))
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return lo - 1;
 }
 
 int as_limit_check(const struct as_limit *l, const struct as_diff *d, struct as_buf *out,
