@@ -199,6 +199,10 @@ static int show(const struct as_cmd_ctx *ctx, const struct as_doctor *d, const c
 		if (as_fix_pending(&env))
 			as_buf_adds(&out, "settings are changed by --fix; put back with: assay "
 					  "doctor --restore\n");
+		else if (as_fix_pending_of_root(&env))
+			as_buf_adds(&out,
+				    "settings are changed by root's --fix; put back with: "
+				    "sudo assay doctor --restore\n");
 		as_fix_env_clear(&env);
 	}
 	r = as_out_write(&out, err);

@@ -299,6 +299,19 @@ static void strings(struct as_binary *b, struct as_binary_facts *f)
 
 /* ---- symbols ---- */
 
+/* Paths may be remapped out of the texts; names of functions stay. */
+static void runtime_by_name(struct as_binary_facts *f, const char *symbol)
+{
+	static const struct {
+		const char *part, *name;
+	} runtimes[] = {{"5tokio7runtime", "tokio"}, {"9async_std4task", "async-std"}};
+
+	for (size_t i = 0; !f->nruntimes && i < AS_ARRAY_LEN(runtimes); i++) {
+		if (strstr(symbol, runtimes[i].part))
+			f->runtime[f->nruntimes++].name = runtimes[i].name;
+	}
+}
+
 static void on_symbol(void *ctx, const struct as_elf_symbol *s)
 {
 	static const struct {
@@ -328,6 +341,8 @@ static void on_symbol(void *ctx, const struct as_elf_symbol *s)
 	}
 	if (s->name[0] != '_')
 		return;
+	if (!f->nruntimes)
+		runtime_by_name(f, s->name);
 	if (s->name[1] == 'R')
 		f->names_v0++;
 	else if (strncmp(s->name, "_ZN", 3) == 0 && n > 20 &&

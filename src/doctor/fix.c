@@ -12,6 +12,8 @@
 #include "base/sys.h"
 #include "doctor/fix_priv.h"
 
+#define ROOT_STATE_DIR "run/assay"
+
 const struct as_fixable as_fixables[] = {
 	{"governor", true, "devices/system/cpu/cpu%u/cpufreq/scaling_governor", "performance",
 	 false, "the CPU clock does not follow the load"},
@@ -46,7 +48,7 @@ void as_fix_env_init(const struct as_doctor *d, struct as_fix_env *ret)
 
 	*ret = (struct as_fix_env){.d = d};
 	if (d->uid == 0)
-		ret->state_dir = as_xasprintf("%s/run/assay", d->root);
+		ret->state_dir = as_xasprintf("%s/" ROOT_STATE_DIR, d->root);
 	else if (state && *state == '/')
 		ret->state_dir = as_xasprintf("%s/assay", state);
 	else
@@ -366,6 +368,11 @@ int as_fix_restore(const struct as_fix_env *e, struct as_changes *ret, struct as
 		r = as_fix_state_remove(e, &s, err);
 	as_fix_state_close(&s);
 	return r;
+}
+
+bool as_fix_pending_of_root(const struct as_fix_env *e)
+{
+	return e->d->uid != 0 && as_doctor_exists(e->d->root, ROOT_STATE_DIR "/doctor.state");
 }
 
 bool as_fix_pending(const struct as_fix_env *e)

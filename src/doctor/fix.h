@@ -82,6 +82,8 @@ int as_fix_apply(const struct as_fix_env *e, const char *const *names, size_t n,
 int as_fix_restore(const struct as_fix_env *e, struct as_changes *ret, struct as_error *err);
 /* Changes are in force that restore would take back. */
 bool as_fix_pending(const struct as_fix_env *e);
+/* The same of root's, as far as another user can see: that there is a state. */
+bool as_fix_pending_of_root(const struct as_fix_env *e);
 
 /* What was done, a line for each setting (CPUs of one kind together). */
 void as_changes_text(const struct as_changes *c, bool restored, struct as_buf *out);

@@ -218,6 +218,8 @@ static int open_file(const struct as_fix_env *e, bool create, const char *path, 
 
 	if (create && as_mkdir_parents(e->state_dir, err) < 0)
 		return as_wrap(err, "cannot keep what was found, so nothing is changed");
+	if (create && e->d->uid == 0)
+		(void)chmod(e->state_dir, 0755); /* others may see that there is a state */
 	*ret_fd = open(path, flags, 0644);
 	if (*ret_fd < 0 && errno == ENOENT && !create)
 		return 0;

@@ -349,6 +349,18 @@ assert [(c["name"], c["from"], c["to"], c["result"]) for c in d["changes"]] == [
 	as_found
 }
 
+@test "other users see that settings are changed" {
+	keep_settings
+	go_as_nobody
+	assay doctor --fix perf_event_paranoid >/dev/null
+	run -0 $as_nobody assay doctor --quick
+	[[ $output == *"settings are changed by root's --fix; put back with: sudo assay doctor --restore"* ]]
+	assay doctor --restore >/dev/null
+	run -0 $as_nobody assay doctor --quick
+	[[ $output != *'put back'* ]]
+	as_found
+}
+
 @test "a state that is damaged is said, and what can be read is put back" {
 	keep_settings
 	assay doctor --fix perf_event_paranoid,aslr >/dev/null

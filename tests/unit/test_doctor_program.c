@@ -281,6 +281,20 @@ static const struct variant variants[] = {
 	{"r0strip",
 	 "rustc -C strip=symbols app.rs -o r0strip",
 	 {{"symbols", INFO, "stripped"}, {"optimisation", BAD, NULL}}},
+	{"rtokiomap",
+	 "rustc -O --remap-path-prefix $PWD/registry=x --crate-type rlib --crate-name tokio "
+	 "$PWD/registry/src/tokio-1.38.0/src/runtime/../lib.rs -o libtokio.rlib && "
+	 "sed -i s/1.38.0/XXXXXX/g libtokio.rlib && "
+	 "rustc -O --extern tokio=libtokio.rlib async.rs -o rtokiomap",
+	 {{"async-runtime", INFO, "tokio"}}},
+	{"rdwo",
+	 "rustc -O -g -C split-debuginfo=unpacked app.rs -o rdwo",
+	 {{"debug-info", OK, "full"},
+	  {"optimisation", OK, NULL},
+	  {"split-debug", SILENT, NULL}}},
+	{"rdwolost",
+	 "rustc -O -g -C split-debuginfo=unpacked app.rs -o rdwolost && rm -f *.dwo *.o",
+	 {{"split-debug", WARN, "split debug files are missing"}}},
 	{"rtokio",
 	 "rustc -O --crate-type rlib --crate-name tokio "
 	 "$PWD/registry/src/tokio-1.38.0/src/lib.rs "
