@@ -234,9 +234,25 @@ static void show_progress(void *ctx, int side, size_t n, const struct as_look *l
 	as_buf_clear(&b);
 }
 
+/* One word that is no program but holds what only a shell understands: given to one. room: of 4 words. */
+static char **shell_if_needed(char **words, char **room)
+{
+	static char sh[] = "/bin/sh", c[] = "-c";
+
+	if (!words[0] || words[1] || !strpbrk(words[0], " \t\n;&|<>()$`\"'*?{}~") ||
+	    access(words[0], X_OK) == 0)
+		return words;
+	room[0] = sh;
+	room[1] = c;
+	room[2] = words[0];
+	room[3] = NULL;
+	return room;
+}
+
 static int make_request(const struct as_cmd_ctx *ctx, const struct as_baseline *baseline,
 			struct as_repeat_request *q, cpu_set_t *cpus, struct as_error *err)
 {
+	static char *shells[2][4];
 	const struct stat_args *a = ctx->args;
 	char **other = baseline->now ? baseline->now : split_commands(ctx->operands);
 	uint64_t runs = a->runs                              ? (uint64_t)a->runs
@@ -247,7 +263,8 @@ static int make_request(const struct as_cmd_ctx *ctx, const struct as_baseline *
 	if (other && (!*other || !ctx->operands[0]))
 		return as_fail(err, AS_E_USAGE, 0, "--vs stands between two commands");
 	q->run = (struct as_run_request){
-		.argv = baseline->before ? baseline->before : ctx->operands,
+		.argv = baseline->before ? baseline->before
+					 : shell_if_needed(ctx->operands, shells[0]),
 		.folder = ctx->program_folder,
 		.input = a->input ? a->input
 			 : many   ? "/dev/null"
@@ -263,7 +280,7 @@ static int make_request(const struct as_cmd_ctx *ctx, const struct as_baseline *
 	q->run.cpus = a->cpus ? cpus : NULL;
 	if (other) {
 		q->other = q->run;
-		q->other.argv = other;
+		q->other.argv = baseline->now ? other : shell_if_needed(other, shells[1]);
 	}
 	q->runs = runs ? runs : a->until_percent > 0 || other ? 0 : 1;
 	q->until = a->until_percent / 100;
@@ -379,6 +396,7 @@ static int run_commands(struct as_cmd_ctx *ctx, struct as_repeat_request *q,
 		r = as_fail(err, AS_E_USAGE, 0, "--interval is for one run");
 	if (r == AS_OK) {
 		v->baseline = baseline.text;
+		v->baseline_note = baseline.note;
 		q->run.plan = q->other.plan = v->plan;
 		make_printer(ctx, v, &printer);
 		q->run.rows = a->interval_ms ? &printer.rows : NULL;

@@ -119,6 +119,28 @@ static int copy_of_today(struct as_history *h, const char *name, char **ret_copy
 	return r;
 }
 
+/* Only the program is of that day: both run here, now. What else differs, the reader should know. */
+static char *note(const struct as_history_entry *e, const struct as_baseline *b)
+{
+	AS_CLEANUP(as_free_autop) char *here = as_history_machine();
+	AS_CLEANUP(as_buf_clear) struct as_buf out = {0};
+	size_t i = 1;
+
+	if (strcmp(here, e->machine) != 0)
+		as_buf_addf(&out,
+			    "note   it was saved on another machine (this is %s): its program "
+			    "ran here "
+			    "now, its figures of then are not used\n",
+			    here);
+	while (b->before[i] && b->now[i] && strcmp(b->before[i], b->now[i]) == 0)
+		i++;
+	if (b->before[i] || b->now[i])
+		as_buf_adds(&out,
+			    "note   the arguments are not those it was saved with: it ran "
+			    "with its own\n");
+	return out.len ? as_xstrdup(as_buf_str(&out)) : NULL;
+}
+
 int as_baseline_load(const char *name, char *const *argv, struct as_baseline *ret,
 		     struct as_error *err)
 {
@@ -144,6 +166,7 @@ int as_baseline_load(const char *name, char *const *argv, struct as_baseline *re
 		ret->before = words_of(e.copy, e.arguments);
 		ret->now = words_again(today, argv);
 		ret->text = description(&e);
+		ret->note = note(&e, ret);
 	}
 	as_history_entry_clear(&e);
 	as_history_close(h);
@@ -155,5 +178,6 @@ void as_baseline_clear(struct as_baseline *b)
 	free_words(b->before);
 	free_words(b->now);
 	free(b->text);
+	free(b->note);
 	*b = (struct as_baseline){0};
 }

@@ -13,6 +13,8 @@ int as_baseline_save(const char *name, char *const *argv, const struct as_buf *r
 struct as_baseline {
 	char **before; /* the copy of the old program, with the arguments it had */
 	char **now; /* the program of today, copied in the same way, with its own arguments */
+	/* "note   …" lines: it was saved on another machine, or ran with other arguments; NULL: neither */
+	char *note;
 	char *text; /* "'main' of 2026-11-30 14:02, AMD EPYC, 2 CPUs, Linux 6.18" */
 };
 int as_baseline_load(const char *name, char *const *argv, struct as_baseline *ret,

@@ -3,10 +3,8 @@
 #include "collect/target_priv.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -34,21 +32,35 @@ struct line {
 	size_t path_len;
 };
 
-/* Moves *text to the next line; false at the end. */
+static const char *hex(const char *p, uintptr_t *ret)
+{
+	for (*ret = 0;; p++) {
+		int digit = *p >= '0' && *p <= '9'   ? *p - '0'
+			    : *p >= 'a' && *p <= 'f' ? *p - 'a' + 10
+						     : -1;
+
+		if (digit < 0)
+			return p;
+		*ret = *ret << 4 | (uintptr_t)digit;
+	}
+}
+
+/* Moves *text to the next line that is of a file; false at the end. No sscanf: it looks for the end of
+ * the whole text each time. */
 static bool next_line(const char **text, struct line *ret)
 {
 	while (**text) {
-		const char *line = *text, *end = strchr(line, '\n'), *path;
-		char perms[5];
+		const char *p = *text, *end = strchr(p, '\n'), *path, *perms;
 
-		*text = end ? end + 1 : line + strlen(line);
-		path = memchr(line, '/', (size_t)(*text - line));
-		if (!path || !end ||
-		    sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &ret->start, &ret->end,
-			   perms) != 3 ||
-		    perms[3] != 'p') /* shared memory is for talking to us */
+		*text = end ? end + 1 : p + strlen(p);
+		path = memchr(p, '/', (size_t)(*text - p));
+		p = hex(p, &ret->start);
+		if (!path || !end || *p != '-')
 			continue;
-		ret->executable = perms[2] == 'x';
+		perms = hex(p + 1, &ret->end);
+		if (end - perms < 5 || perms[4] != 'p') /* shared memory is for talking to us */
+			continue;
+		ret->executable = perms[3] == 'x';
 		ret->path = path;
 		ret->path_len = (size_t)(end - path);
 		return true;
@@ -93,8 +105,9 @@ static void bind_calls(void)
 void as_lean_plan(struct as_lean *ret)
 {
 	AS_CLEANUP(as_buf_clear) struct as_buf maps = {0};
-	struct line l, other;
-	const char *text, *again;
+	struct line lines[AS_LEAN_MAX];
+	const char *text;
+	size_t n = 0;
 
 	ret->n = 0;
 	if (SANITIZED || getenv("LD_PRELOAD"))
@@ -102,16 +115,18 @@ void as_lean_plan(struct as_lean *ret)
 	if (as_read_file("/proc/self/maps", MAPS_MAX, &maps, NULL) < 0)
 		return;
 	bind_calls();
-	for (text = as_buf_str(&maps); next_line(&text, &l) && ret->n < AS_LEAN_MAX;) {
+	for (text = as_buf_str(&maps); n < AS_LEAN_MAX && next_line(&text, &lines[n]);)
+		n++;
+	for (size_t i = 0; i < n; i++) {
 		bool needed = false;
 
-		for (again = as_buf_str(&maps); !needed && next_line(&again, &other);)
-			needed = other.path_len == l.path_len &&
-				 memcmp(other.path, l.path, l.path_len) == 0 &&
-				 is_needed(&other);
-		if (!needed || l.executable)
-			ret->v[ret->n++] = (struct as_lean_range){(void *)l.start,
-								  l.end - l.start, needed};
+		for (size_t k = 0; !needed && k < n; k++)
+			needed = is_needed(&lines[k]) &&
+				 lines[k].path_len == lines[i].path_len &&
+				 memcmp(lines[k].path, lines[i].path, lines[i].path_len) == 0;
+		if (!needed || lines[i].executable)
+			ret->v[ret->n++] = (struct as_lean_range){
+				(void *)lines[i].start, lines[i].end - lines[i].start, needed};
 	}
 }
 

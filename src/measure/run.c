@@ -169,6 +169,29 @@ static void read_migrations(pid_t pid, struct as_run *run)
 		(void)field_of(p, ":", &run->v[AS_M_MIGRATIONS]); /* as above */
 }
 
+/* Told in steps of a clock tick, and where kernel.task_delayacct is 1. Field 42 of /proc/PID/stat. */
+static double disk_wait(pid_t pid)
+{
+	AS_CLEANUP(as_buf_clear) struct as_buf on = {0};
+	AS_CLEANUP(as_buf_clear) struct as_buf text = {0};
+	unsigned long long ticks = 0;
+	const char *p;
+	char path[64];
+
+	if (as_read_file("/proc/sys/kernel/task_delayacct", 16, &on, NULL) < 0 ||
+	    as_buf_str(&on)[0] != '1')
+		return NAN;
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	if (as_read_file(path, 8192, &text, NULL) < 0)
+		return NAN;
+	p = strrchr(as_buf_str(&text), ')');
+	for (int field = 2; p && field < 42; field++)
+		p = strchr(p + 1, ' ');
+	if (!p || sscanf(p, "%llu", &ticks) != 1)
+		return NAN;
+	return (double)ticks / (double)sysconf(_SC_CLK_TCK);
+}
+
 /* The child that is held: what it has used so far is not the program's. */
 struct held {
 	struct as_run io;
@@ -198,6 +221,7 @@ static void read_ended(pid_t pid, const struct held *held, struct as_run *run)
 	for (int m = AS_M_READ; m <= AS_M_DISK_WRITTEN; m++)
 		run->v[m] -= held->io.v[m];
 	run->v[AS_M_READ] -= 1; /* the byte that released it */
+	run->v[AS_M_DISK_WAIT] = disk_wait(pid);
 	(void)read_sched(pid, &ran, &waited);
 	run->v[AS_M_RUN_WAIT] = waited - held->waited;
 	ran -= held->ran;

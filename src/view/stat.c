@@ -213,8 +213,8 @@ static void add_drift(const struct column *c, struct as_buf *out)
 	as_runs_summarise(c->values, runs_of(c->v, c->side), &s);
 	if (s.drift > 0)
 		as_buf_addf(out,
-			    "drift  runs next to each other are alike (correlation %.2f): the "
-			    "machine's speed moves; intervals are widened for it\n",
+			    "drift  runs next to each other are alike (correlation %.2f): the\n"
+			    "       machine's speed moves; intervals are widened for it\n",
 			    s.drift);
 }
 
@@ -246,11 +246,12 @@ static size_t name_width(const struct column *c)
 void as_stat_notes(const struct as_plan *p, bool asked, struct as_buf *out)
 {
 	if (p->no_pmu && !asked)
-		as_buf_adds(out, "note   no PMU here, as in most virtual machines: no cycles, "
-				 "instructions, cache misses\n");
+		as_buf_adds(out,
+			    "note   no PMU here (as in most virtual machines): no cycles, no "
+			    "cache misses\n");
 	if (p->user_only)
-		as_buf_adds(out, "note   events count user mode only: for the kernel, "
-				 "sudo sysctl kernel.perf_event_paranoid=1\n");
+		as_buf_adds(out, "note   events: user mode only; for all, sudo sysctl "
+				 "kernel.perf_event_paranoid=1\n");
 }
 
 static void add_side(const struct as_stat_view *v, int side, const struct as_style *style,
@@ -314,9 +315,11 @@ static void add_comparison(const struct as_stat_view *v, const struct as_style *
 	if (verdict == AS_VERDICT_EQUAL)
 		as_buf_addf(out, ": within %.2g %%", 100 * v->request->delta);
 	if (verdict == AS_VERDICT_UNDECIDED && r->look.pairs_needed)
-		as_buf_addf(out, ": about %zu pairs more would tell",
+		as_buf_addf(out, ": ≈ %zu more pairs would tell",
 			    r->look.pairs_needed - r->look.plain.n);
 	as_buf_addc(out, '\n');
+	if (v->baseline_note)
+		as_buf_adds(out, v->baseline_note);
 	if (r->disagree)
 		as_buf_adds(out,
 			    "note   wall and CPU time disagree: one of the two waits more\n");

@@ -18,8 +18,10 @@ struct as_stat_view {
 	pid_t pid;                  /* the same; 0: none */
 	bool one_line;              /* JSON */
 	bool asked;                 /* rows were chosen by name */
-	bool all;                   /* also those that are 0 in every run */
-	bool unoptimised[2];        /* the program of each command is known to be */
+	/* what sets the two apart besides the build, a line each; NULL: nothing */
+	const char *baseline_note;
+	bool all;            /* also those that are 0 in every run */
+	bool unoptimised[2]; /* the program of each command is known to be */
 };
 void as_stat_text(const struct as_stat_view *v, const struct as_style *style,
 		  struct as_buf *out);

@@ -106,6 +106,8 @@ static void json_comparison(struct as_json *j, const struct as_stat_view *v)
 	as_json_obj(j, "comparison");
 	if (v->baseline)
 		as_json_str(j, "baseline", v->baseline);
+	if (v->baseline_note)
+		as_json_str(j, "baseline_note", v->baseline_note);
 	as_json_str(j, "metric", as_metrics[r->decides].name);
 	as_json_num(j, "ratio", exp(t->value), 7);
 	as_json_num(j, "low", exp(t->lo), 7);

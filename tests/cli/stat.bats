@@ -241,6 +241,15 @@ assert c["low"] <= c["ratio"] <= c["high"]'
 import json, sys
 c = json.load(sys.stdin)["comparison"]
 assert c["verdict"] == "slower" and 1.3 < c["ratio"] < 1.7, c'
+	run -0 assay stat --delta 30 --baseline old -- ./app 1600
+	[[ $output == *'note   the arguments are not those it was saved with'* && $output != *'another machine'* ]]
+	python3 -c '
+import sqlite3
+db = sqlite3.connect("data/assay/history.db")
+db.execute("UPDATE entry SET machine = ?", ("PDP-11, 1 CPU, Linux 0.11",))
+db.commit()'
+	run -0 assay stat --delta 30 --baseline old -- ./app 1500
+	[[ $output == *'PDP-11'*'note   it was saved on another machine (this is '* ]]
 	run -125 --separate-stderr assay stat --baseline none -- ./app 1500
 	[[ $stderr == *"nothing was saved as 'none'; there are 'old'"* ]]
 	printf '#!/bin/sh\n' >script && chmod +x script
@@ -250,4 +259,66 @@ assert c["verdict"] == "slower" and 1.3 < c["ratio"] < 1.7, c'
 	rm -r data && : >data
 	run -125 --separate-stderr assay stat --save x -- true
 	[[ $stderr == *"cannot save 'x'"* ]]
+}
+
+@test "what runs have in common is noticed: a slow first run, two kinds of run, drift" {
+	cat >run <<-'END'
+		#!/bin/sh
+		n=$(cat n 2>/dev/null || echo 0)
+		echo $((n+1)) >n
+		case $1 in
+		first) [ "$n" = 0 ] && sleep 0.6; sleep 0.03 ;;
+		two) [ $((n % 3)) = 0 ] && sleep 0.3; sleep 0.02 ;;
+		drift) sleep 0.$((n < 7 ? n + 1 : 15 - n)) ;;
+		esac
+	END
+	chmod +x run
+	run -0 assay stat -r 12 -- ./run first
+	[[ $output == *'apart  run 1: wall +'*'%, '* ]]
+	[[ $output == *'apart  run 1: '*'the first run: nothing was in the caches yet'* ]]
+	rm n
+	run -0 assay stat -r 24 -- ./run two
+	[[ $output == *' wall '*'two kinds of run: '*' ms and '* ]]
+	rm n
+	run -0 assay stat -r 15 -- ./run drift
+	[[ $output == *'drift  runs next to each other are alike (correlation 0.'* ]]
+}
+
+@test "shell strings are commands, too" {
+	run -0 assay stat -r 2 --output - -- 'echo one; echo two | cat'
+	[[ $output == *one*two*one*two*'2 runs'* ]]
+	run -0 assay stat --delta 20 -- 'exit 0; :' --vs 'i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done'
+	[[ $output == *'slower by '* ]]
+	run -127 assay stat -- no-such-program-at-all
+	touch 'a b' && chmod +x 'a b'
+	run -0 assay stat -- './a b'
+}
+
+@test "undecided says how many more pairs would tell" {
+	run -0 assay stat -r 4 --delta 0.01 -- sh -c "$(spin 2000)" --vs sh -c "$(spin 2000)"
+	[[ $output == *'undecided by '*' time'* ]]
+	run -0 assay stat -r 12 --delta 0.01 --format json -- sh -c "$(spin 2000)" --vs sh -c "$(spin 2000)"
+	echo "$output" | python3 -c '
+import json, sys
+c = json.load(sys.stdin)["comparison"]
+assert c["verdict"] != "undecided" or c["runs_needed"] == 0 or c["runs_needed"] > c["pairs"], c'
+}
+
+@test "waiting for a disk, where the kernel tells" {
+	[ "$(cat /proc/sys/kernel/task_delayacct 2>/dev/null)" = 1 ] || skip "kernel.task_delayacct is not 1"
+	dd if=/dev/zero of=big bs=1M count=64 conv=fsync 2>/dev/null
+	dd if=big of=/dev/null bs=4k count=1 iflag=direct 2>/dev/null || skip "no direct reads in $PWD"
+	run -0 assay stat --all --format json --output /dev/null -- dd if=big of=/dev/null bs=4k iflag=direct
+	echo "$output" | python3 -c '
+import json, sys
+m = {x["name"]: x["mean"] for x in json.load(sys.stdin)["metrics"]}
+assert m["disk_read"] >= 64 << 20, m
+assert 0 < m["disk_wait"] <= m["wall"] + 0.02, m'
+}
+
+@test "which CPU and what input" {
+	run -0 --separate-stderr assay stat --cpu 0 --input "$BATS_TEST_FILENAME" -- sh -c 'head -1; grep Cpus_allowed_list /proc/self/status'
+	[[ ${lines[0]} == '#!/usr/bin/env bats' && ${lines[1]} == *:*0 ]]
+	run -0 assay stat --warmup 2 -r 3 --output log -- sh -c 'echo x'
+	[ "$(wc -l <log)" = 5 ]
 }
