@@ -186,6 +186,20 @@ export class FlameCanvas {
 		e.scrollTop = this.upwards ? y - e.clientHeight + 4 * FLAME_ROW : y - 3 * FLAME_ROW;
 	}
 
+	/**
+	 * Scrolls over rows that tell little, unless the first that does is in the near half of the window.
+	 * @param {number} depth   of that row
+	 * @returns {boolean} whether it did
+	 */
+	passOver(depth) {
+		const e = this.element, far = (depth + 1) * FLAME_ROW;
+		if (far < e.clientHeight / 2 || e.clientHeight >= this.height)
+			return false;
+		const y = this.yOf(depth);
+		e.scrollTop = this.upwards ? y - e.clientHeight + 4 * FLAME_ROW : y - 3 * FLAME_ROW;
+		return true;
+	}
+
 	redraw() {
 		if (!this.asked)
 			this.asked = requestAnimationFrame(now => {

@@ -11,7 +11,7 @@ import { Flame, markNodes } from './flame.js';
 import { FlameCanvas } from './flamecanvas.js';
 import { flameSvg } from './flamesvg.js';
 import { shortPath } from './codeview.js';
-import { callTree, nodePath, nodeSelfShare, nodeShare, searchNames } from './tree.js';
+import { branchDepth, callTree, nodePath, nodeSelfShare, nodeShare, searchNames } from './tree.js';
 import { keyShare } from './table.js';
 import { diffTree, makeDiff } from './diff.js';
 import { count, percent, points, share, weight } from './format.js';
@@ -86,6 +86,9 @@ class FlameView {
 			this.empty, this.canvas.element, this.legend, this.tip, this.live);
 		/** @type {FlameScene | null} */
 		this.scene = null;
+		this.began = false;
+		/** Rows scrolled over at first. */
+		this.passed = 0;
 		this.looked = '';
 		this.searched = '';
 		this.tipFor = '';
@@ -134,6 +137,7 @@ class FlameView {
 		this.applySearch(scene);
 		this.canvas.setUpwards(this.get('up') === '1');
 		this.applyZoom(scene);
+		this.beginAtBranch(scene);
 		this.showTrail(scene);
 		this.canvas.element.setAttribute('aria-label', `${this.get('inverted') ? 'functions with their callers below' :
 			'calls'}, ${count(scene.tree.n - 1)} boxes; arrow keys move`);
@@ -342,6 +346,22 @@ class FlameView {
 		this.drawn = flame;
 	}
 
+	/**
+	 * A runtime's frames stand below everything: the picture begins where the stacks part, when that
+	 * is out of the upper half.
+	 * @param {FlameScene} scene
+	 */
+	beginAtBranch(scene) {
+		if (this.began)
+			return;
+		this.began = true;
+		const depth = branchDepth(scene.tree);
+		this.passed = 0;
+		if (this.canvas.zoomNode || this.get('inverted') || scene.tree.timeOrdered || !this.canvas.passOver(depth))
+			return;
+		this.passed = depth;
+	}
+
 	/** @param {number} node */
 	zoomTo(node) {
 		const scene = /** @type {FlameScene} */(this.scene);
@@ -369,7 +389,8 @@ class FlameView {
 		if (!node) {
 			const side = scene.diff ? `widths: ${{base: 'the base', both: 'the mean of both'}[this.get('side')] || 'now'}` : '';
 			fill(this.trail, el('span', {class: 'faint'}, side || (tree.timeOrdered ?
-				timeHint(tree) : 'width: share of all samples; click zooms')));
+				timeHint(tree) : this.passed ? `begins where stacks part; scroll back for the ${this.passed} frames that nearly all share` :
+					'width: share of all samples; click zooms')));
 			return;
 		}
 		const parent = tree.parent[node], name = this.nameOf(node);

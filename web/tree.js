@@ -219,3 +219,24 @@ export function onPath(t, matches) {
 		on[i] = on[t.parent[i]] || matches[t.key[i]] ? 1 : 0;
 	return on;
 }
+
+/**
+ * How many frames nearly all samples have at the outer end of their stacks.
+ * @param {import('./types.js').Tree} tree
+ * @returns {number} depth of the first frame that less than nine tenths of the samples have
+ */
+export function branchDepth(tree) {
+	let node = 0, depth = 0;
+	for (;;) {
+		let best = -1;
+		for (let c = tree.first[node]; c >= 0; c = tree.next[c])
+			if (best < 0 || tree.total[c] > tree.total[best])
+				best = c;
+		if (best < 0)
+			return depth;
+		depth = tree.depth[best];
+		if (tree.total[best] < 0.9 * tree.weight)
+			return depth;
+		node = best;
+	}
+}

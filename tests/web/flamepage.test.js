@@ -247,6 +247,31 @@ test('a stack of 20,000 frames scrolls to its end', {skip}, () => onPage(`${deep
 	})));
 }));
 
+test('the picture begins where stacks part', {skip}, async () => {
+	const model = demoModel(), {stacks} = model, n = stacks.n, more = 60;
+	// Sixty frames below every first frame.
+	const parent = new Int32Array(n + more), frame = new Uint32Array(n + more);
+	for (let i = 0; i < more; i++) {
+		parent[i] = i - 1;
+		frame[i] = stacks.frame[i % 3];
+	}
+	for (let i = 0; i < n; i++) {
+		parent[more + i] = stacks.parent[i] < 0 ? more - 1 : stacks.parent[i] + more;
+		frame[more + i] = stacks.frame[i];
+	}
+	model.samples.stack = model.samples.stack.map(s => s < 0 ? s : s + more);
+	await onPage(`file://${makePage('trunk', {...model, stacks: {n: n + more, parent, frame}})}#view=flame`, async page => {
+		await until(async () => /begins where stacks part/.test(await trail(page)));
+		const top = await page.locator('.flame-scroll').evaluate(e => e.scrollTop);
+		assert.ok(top > 40 * 18, String(top));
+		await page.locator('.flame-scroll').evaluate(e => { e.scrollTop = 0; });
+		await page.click('#views a[data-view="table"]');
+		await page.click('#views a[data-view="flame"]');
+		assert.ok(await page.locator('.flame-scroll').evaluate(e => e.scrollTop) < 40, 'only at first');
+	});
+	await onPage(`${demo}#view=flame`, async page => assert.match(await trail(page), /^width/));
+});
+
 test('the saved picture is an SVG document with the names in it', {skip}, () => onPage(`${demo}#view=flame`, async page => {
 	const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', {name: 'SVG'}).click()]);
 	const file = await download.path(), svg = readFileSync(file, 'utf8');
