@@ -249,8 +249,10 @@ export class Diff {
 		}
 		const list = Array.from(rows.values());
 		const selfs = list.map(r => pairOf(r.a.self, r.b.self));
-		this.between = betweenOf(selfs);
-		this.drift = this.driftOf(selfs);
+		// Crates and files are too few to tell: whatever rows are, it is learned from functions.
+		const functions = this.by === 'function' ? null : new Diff(this.a, this.b, 'function');
+		this.between = functions ? functions.between : betweenOf(selfs);
+		this.drift = functions ? functions.drift : this.driftOf(selfs);
 		this.judgeRows(list, 'self');
 		this.judgeRows(list, 'total');
 		return list.sort((x, y) => Number(y.self.resolved) - Number(x.self.resolved) ||

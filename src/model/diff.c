@@ -87,8 +87,40 @@ static int match(struct making *k, struct as_error *err)
 	return AS_OK;
 }
 
+/*
+ * What runs differ by is learned from functions, whatever rows are: crates and threads are too few.
+ * ret_n: functions, that selfs of the sessions are of from here on.
+ */
+static int learn_from_functions(struct making *k, size_t *ret_n, struct as_error *err)
+{
+	struct as_diff_match m = {.arena = &k->d->arena, .loose = k->match.loose};
+	struct as_query q = k->d->request.query;
+	int r = AS_OK;
+
+	*ret_n = k->match.names.n;
+	if (q.by == AS_BY_FUNCTION)
+		return AS_OK;
+	q.by = AS_BY_FUNCTION;
+	for (size_t i = 0; i < k->n && r == AS_OK; i++) {
+		struct as_diff_session *s = &k->sessions[i],
+				       f = {.model = s->model, .trial = s->trial};
+
+		r = as_diff_match_add(&m, &q, false, &f, err);
+		if (r == AS_OK) {
+			as_vec_clear(&s->selfs);
+			memcpy(&s->selfs, &f.selfs, sizeof s->selfs);
+			memset(&f.selfs, 0, sizeof f.selfs);
+		}
+		as_diff_session_clear(&f);
+	}
+	*ret_n = m.names.n;
+	as_diff_match_clear(&m);
+	return r;
+}
+
 static int run(struct making *k, struct as_error *err)
 {
+	size_t functions = 0;
 	struct as_diff *d = k->d;
 	bool knows[2] = {false, false};
 	int r;
@@ -102,6 +134,8 @@ static int run(struct making *k, struct as_error *err)
 		r = match(k, err);
 	if (r == AS_OK && d->request.tree)
 		r = as_diff_make_tree(d, &k->match, k->sessions, &k->names, err);
+	if (r == AS_OK)
+		r = learn_from_functions(k, &functions, err);
 	if (r < 0)
 		return r;
 	if (!d->request.tree) {
@@ -109,7 +143,7 @@ static int run(struct making *k, struct as_error *err)
 		as_vec_foreach (n, &k->match.names)
 			as_vec_push(&k->names, n->row);
 	}
-	as_diff_judge(d, k->sessions, &k->names, k->match.names.n);
+	as_diff_judge(d, k->sessions, &k->names, functions);
 	for (uint32_t i = 0; i < d->rows.n && d->request.tree; i++)
 		d->nodes.v[d->rows.v[i].name_index].row = i;
 	d->cpu_a_s = as_diff_cpu_s(k->sessions, d->runs[0]);

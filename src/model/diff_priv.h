@@ -22,8 +22,8 @@ struct as_diff_session { /* a run */
 	double weight;                  /* of the scope, in the recording's unit */
 	uint64_t samples;               /* of the scope */
 	AS_VEC(struct as_share) shares; /* of what is judged; samples 0: it has no such row */
-	AS_VEC(struct as_share) selfs;  /* by index into the match's names; likewise */
-	AS_VEC(uint8_t) present;        /* likewise: 1: it stands in some stack */
+	AS_VEC(struct as_share) selfs;  /* of functions, by a match's names; likewise */
+	AS_VEC(uint8_t) present;        /* by the match's names: 1: it stands in some stack */
 	uint32_t *name_of_key;          /* per key of its profiles, AS_NONE: none. Owned */
 	uint32_t nkeys;
 	uint32_t *alias; /* keys of one name count as one; NULL: each has its own. Owned */
@@ -73,7 +73,7 @@ int as_diff_make_tree(struct as_diff *d, struct as_diff_match *m,
 		      struct as_diff_session *sessions, struct as_diff_names *ret,
 		      struct as_error *err);
 
-/* Rows from the sessions' shares, judged and sorted. nselfs: names of the match. */
+/* Rows from the sessions' shares, judged and sorted. nselfs: what selfs are by. */
 void as_diff_judge(struct as_diff *d, const struct as_diff_session *sessions,
 		   const struct as_diff_names *names, size_t nselfs);
 double as_diff_cpu_s(const struct as_diff_session *v, size_t n); /* mean; NaN: not times */

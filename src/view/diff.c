@@ -160,12 +160,15 @@ static void add_next(const struct as_diff *d, const struct as_style *style, stru
 	const struct as_diff_request *q = &d->request;
 	struct as_next_steps s = {0};
 
-	if (d->counts[AS_CHANGE_UP] + d->counts[AS_CHANGE_DOWN]) {
-		if (!q->tree)
-			next_step(&s, "in which calls", "diff --tree", q);
-		if (q->na == 1 && q->nb == 1)
-			next_step(&s, "the same as a picture", "flame --diff", q);
-	}
+	bool resolved = d->counts[AS_CHANGE_UP] + d->counts[AS_CHANGE_DOWN] > 0;
+
+	if (!q->tree)
+		next_step(&s,
+			  resolved ? "in which calls"
+				   : "what functions take with all they call",
+			  "diff --tree", q);
+	if (q->na == 1 && q->nb == 1 && resolved)
+		next_step(&s, "the same as a picture", "flame --diff", q);
 	if (d->runs[0] + d->runs[1] == 2)
 		record_step(&s, q->b[0]);
 	as_next_print(&s, style, out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * The calls of both sides as one tree, as text: the branches that hold a resolved change, the largest
- * first; what is not resolved is one line below its caller.
+ * first; what is not resolved, and what a call holds that one side alone has, is one line below it.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -9,6 +9,8 @@
 
 #include "base/sys.h"
 #include "view/diff_priv.h"
+
+static const double LITTLE = 0.003; /* of both sides together: not worth a line */
 
 struct branch {
 	uint32_t node;
@@ -73,19 +75,38 @@ static int largest_first(const void *pa, const void *pb)
 
 struct rest {
 	size_t branches;
+	bool alike; /* all of the node's: what calls them is new or gone, so they are */
 	double a, b;
 };
+
+static size_t kept_below(const struct walk *w, uint32_t node)
+{
+	size_t n = 0;
+
+	for (uint32_t c = w->d->nodes.v[node].first_child; c != AS_NONE;
+	     c = w->d->nodes.v[c].next_sibling)
+		n += w->largest[c] > 0;
+	return n;
+}
+
+/* Below a call that one side alone has, forks are no news. */
+static bool is_fork_of_one_side(const struct walk *w, uint32_t node)
+{
+	const struct as_diff_row *r = row_of(w->d, node);
+
+	return r && (!r->a.sessions || !r->b.sessions) && kept_below(w, node) > 1;
+}
 
 static struct rest rest_of(const struct walk *w, uint32_t node)
 {
 	const struct as_diff *d = w->d;
-	struct rest rest = {0};
+	struct rest rest = {.alike = is_fork_of_one_side(w, node)};
 
 	for (uint32_t c = d->nodes.v[node].first_child; c != AS_NONE;
 	     c = d->nodes.v[c].next_sibling) {
 		const struct as_diff_row *r = row_of(d, c);
 
-		if (w->largest[c] > 0)
+		if (w->largest[c] > 0 && !rest.alike)
 			continue;
 		rest.branches++;
 		rest.a += r ? r->a.share.value : 0;
@@ -102,8 +123,8 @@ static void emit_rest(struct walk *w, const struct rest *r, const char *lead)
 
 	as_buf_adds(&text, "… ");
 	as_fmt_count(&text, r->branches);
-	as_buf_adds(&text,
-		    r->branches == 1 ? " branch not resolved" : " branches not resolved");
+	as_buf_adds(&text, r->branches == 1 ? " branch" : " branches");
+	as_buf_adds(&text, r->alike ? ", likewise" : " not resolved");
 	as_table_row(w->t);
 	as_table_share(w->t, 0, &a);
 	as_table_share(w->t, 1, &b);
@@ -117,21 +138,21 @@ static void push_children(struct walk *w, const struct branch *b)
 	const struct as_diff *d = w->d;
 	AS_VEC(struct kept) kept = {0};
 	struct rest rest = rest_of(w, b->node);
-	bool tell = rest.a + rest.b > 0.001, alone;
+	bool tell = rest.a + rest.b > LITTLE, alone;
 	const char *below = b->below;
 
 	if (as_text_width(below, strlen(below)) > (size_t)w->style->width / 3)
 		below = joined(w, "… ", ""); /* too far right to draw: the guides start again */
 	for (uint32_t c = d->nodes.v[b->node].first_child; c != AS_NONE;
 	     c = d->nodes.v[c].next_sibling) {
-		if (w->largest[c] > 0)
+		if (w->largest[c] > 0 && !rest.alike)
 			as_vec_push(&kept,
 				    (struct kept){w->largest[c], d->nodes.v[c].share, c});
 	}
 	alone = kept.n == 1 && !tell;
 	if (kept.n)
 		qsort(kept.v, kept.n, sizeof *kept.v, largest_first);
-	if (tell && kept.n)
+	if (tell && (kept.n || rest.alike))
 		as_vec_push(&w->todo, (struct branch){.node = b->node,
 						      .rest = true,
 						      .lead = joined(w, below, "└─ ")});
