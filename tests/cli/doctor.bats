@@ -196,3 +196,62 @@ assert d["unoptimised"] is False and d["other"]["unoptimised"] is True, d'
 	run -0 --separate-stderr assay cargo stat -r 2 --profile dev
 	[[ $stderr == *"app: built without optimisation"*"cargo build --release"* ]]
 }
+
+# ---- files that are no program, and programs that are none any more ----
+
+@test "scripts, folders, cut and foreign files are named for what they are" {
+	printf '#!/usr/bin/env -S LANG=C python3\nprint()\n' >script
+	run -0 assay doctor --quick ./script
+	[[ $output == *'a script, run by python3 (/usr/bin/env -S LANG=C python3)'* ]]
+	[[ $output == *'→ assay doctor python3'* || $output == *'assay doctor python3   (the'* ]]
+	head -c 6000 "$ASSAY" >cut
+	run -3 assay doctor --quick --strict ./cut
+	[[ $output == *'the file is cut short: 5.86 KiB of at least '* ]]
+	[[ $output != *stripped* ]]
+	run -1 --separate-stderr assay doctor .
+	[[ $stderr == *"'.' is no program, but a folder"* ]]
+	mkfifo pipe
+	run -1 --separate-stderr assay doctor ./pipe
+	[[ $stderr == *'a device or a pipe'* ]]
+	for kind in 'empty:' 'text, without:hello' '32 bits:\177ELF\1\1\1xxxxxxxxxxxxx' 'Windows:MZ\220' 'core dump:'; do
+		printf "${kind#*:}" >other
+		if [ "${kind%:*}" = 'core dump' ]; then
+			cp "$ASSAY" other
+			printf '\4' | dd of=other bs=1 seek=16 conv=notrunc 2>/dev/null
+		fi
+		run -1 --separate-stderr assay doctor ./other
+		[[ $stderr == *"cannot look into './other': it is "*"${kind%:*}"* ]]
+	done
+	cp "$ASSAY" foreign
+	printf '\363' | dd of=foreign bs=1 seek=18 conv=notrunc 2>/dev/null
+	run -0 assay doctor --quick ./foreign
+	[[ $output == *'a program for RISC-V'* ]]
+	run -1 --separate-stderr assay doctor -p 4194303
+	[[ $stderr == *'there is no process 4194303'* ]]
+}
+
+@test "a project: the lines for its Cargo.toml, for a debug build too" {
+	mkdir -p app/target/debug
+	printf '[package]\nname = "app"\n\n[profile.release]\nstrip = true\n' >app/Cargo.toml
+	cd app
+	run -0 assay doctor --quick
+	[[ $output == *'profile release: debug is not set, strip = true'*'→ [profile.release]'*'→ debug = 1'*'→ strip = false'* ]]
+	printf '[profile.release]\ndebug = 1\n' >Cargo.toml
+	run -0 assay doctor --quick
+	[[ $output == *'profile release keeps lines and names'* ]]
+	command -v rustc >/dev/null && rustc --version >/dev/null 2>&1 || skip 'no rustc'
+	printf '[profile.release]\nlto = true\n' >Cargo.toml
+	cat >main.rs <<-'END'
+		fn fill(n: u64) -> Vec<u64> { (0..n).map(|i| i * 7 % 13).collect() }
+		fn count(v: &[u64]) -> std::collections::HashMap<u64, u64> {
+			let mut m = std::collections::HashMap::new();
+			for x in v { *m.entry(*x).or_insert(0) += 1; }
+			m
+		}
+		fn sum(v: &[u64]) -> u64 { let mut s = 0; for x in v { s += x; } s }
+		fn main() { let v = fill(1000); println!("{} {}", sum(&v), count(&v).len()); }
+	END
+	rustc -g -o target/debug/app main.rs
+	run -0 assay doctor --quick ./target/debug/app
+	[[ $output == *'✗ built without optimisation'*'→ cargo build --release'*'Cargo.toml:)'*'→ [profile.release]'*'→ debug = 1'* ]]
+}

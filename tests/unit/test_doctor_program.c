@@ -302,12 +302,28 @@ static const struct variant variants[] = {
 	 {{"async-runtime", INFO, "tokio 1.38.0"}}},
 };
 
+/* Instructions are judged on x86-64 only, and with a decoder. */
+static bool reads_code(void)
+{
+#if defined(__x86_64__)
+	return !as_disasm_missing(AS_ARCH_X86_64);
+#else
+	return false;
+#endif
+}
+
+static bool told_by_code(const char *id)
+{
+	return strcmp(id, "optimisation") == 0 || strcmp(id, "frame-pointers") == 0 ||
+	       strcmp(id, "big-frames") == 0 || strcmp(id, "lto") == 0;
+}
+
 /* -2: whatever it is, but not worse than INFO */
 static void hold(const struct variant *v, const struct as_findings *f, const struct said *s)
 {
 	const struct as_finding *x = find(f, s->id);
 
-	if (strcmp(s->id, "optimisation") == 0 && as_disasm_missing(AS_ARCH_X86_64))
+	if (!reads_code() && told_by_code(s->id))
 		return;
 	if (s->severity == SILENT) {
 		if (x)
@@ -394,7 +410,7 @@ static void programs_of_the_system_are_not_accused(void **state)
 			continue;
 		assert_int_equal(as_doctor_binary(&d, paths[i], &f, NULL), 0);
 		x = find(&f, "optimisation");
-		if (!as_disasm_missing(AS_ARCH_X86_64) && (!x || x->severity != OK))
+		if (reads_code() && (!x || x->severity != OK))
 			fail_msg("%s: '%s'", paths[i], x ? x->what : "");
 		for (size_t k = 0; k < AS_ARRAY_LEN(never); k++)
 			assert_null(find(&f, never[k]));
