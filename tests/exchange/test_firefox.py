@@ -132,7 +132,7 @@ def categories():
 def losses():
     with load(sessions.invent('family')) as profile:
         text = cli('thread', 'markers', '--thread', 't-0', '--session', profile.name)
-        assert 'samples lost' in text and '2 markers' in text, text
+        assert 'samples lost' in text and '1 markers' in text, text
     with load(sessions.invent('story')) as profile:
         assert '0 markers' in cli('thread', 'markers', '--thread', 't-0', '--session', profile.name)
 
