@@ -168,7 +168,8 @@ static void explain(struct search *s)
 		as_buf_addf(&b, "%snot found; looked at %s", s->refused.len ? "; else " : "",
 			    s->tried.p);
 		if (s->attempts > MAX_TOLD)
-			as_buf_addf(&b, " and %u more places", s->attempts - MAX_TOLD);
+			as_buf_addf(&b, " and %u more place%s", s->attempts - MAX_TOLD,
+				    s->attempts - MAX_TOLD == 1 ? "" : "s");
 	}
 	if (!b.len)
 		as_buf_adds(&b, "not found");

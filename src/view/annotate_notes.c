@@ -327,6 +327,8 @@ static void notes_lines(const struct as_an_tree *t, const struct as_style *style
 		    l->files.v) /* of an inlined function: its cost stands, its text does not matter much */
 			break;
 		as_buf_adds(&b, f->why);
+		if (!t->v->q->roots && strstr(f->why, "not found"))
+			as_buf_adds(&b, "; --source-root FOLDER looks below that, too");
 		words(out, style, label, &b);
 		label = "";
 		as_buf_clear(&b);
