@@ -18,6 +18,7 @@
 #include "base/sys.h"
 #include "collect/collect.h"
 #include "measure/counters.h"
+#include "measure/exits.h"
 #include "measure/watch.h"
 
 #define PAD_VARIABLE "ASSAY_PAD"
@@ -314,10 +315,22 @@ static void read_counters(const struct as_counters *c, const struct as_plan *pla
 	snprintf(ret->placed, sizeof ret->placed, "%s", as_buf_str(&placed));
 }
 
+static void read_peaks(struct as_exits *x, pid_t pid, struct as_run *run)
+{
+	double own, children;
+
+	as_exits_peaks(x, pid, &own, &children);
+	if (isnan(children)) /* then it is all its own */
+		return;
+	run->v[AS_M_RSS_OWN] = own;
+	run->v[AS_M_RSS_CHILDREN] = children;
+}
+
 static int release_and_wait(const struct as_run_request *q, struct as_target *t,
 			    struct as_run *ret, struct as_error *err)
 {
 	struct as_counters counters = {0};
+	struct as_exits exits;
 	struct as_watch watch;
 	struct held held = {.steal = as_stolen_s()};
 	uint64_t start, end;
@@ -326,6 +339,7 @@ static int release_and_wait(const struct as_run_request *q, struct as_target *t,
 	if (q->plan)
 		as_counters_add(&counters, q->plan, t->pid, true);
 	read_held(t->pid, &held);
+	(void)as_exits_open(&exits); /* without: not told apart */
 	if (q->rows)
 		as_watch_begin(&watch, q->plan, q->rows, t->pid, &counters);
 	start = as_now_ns();
@@ -353,6 +367,8 @@ static int release_and_wait(const struct as_run_request *q, struct as_target *t,
 			;
 		read_usage(t, ret);
 		ret->wait_status = t->wait_status;
+		if (exits.fd >= 0)
+			read_peaks(&exits, t->pid, ret);
 		ret->v[AS_M_STEAL] = as_stolen_s() - held.steal;
 		ret->v[AS_M_UTILISATION] = ret->v[AS_M_CPU] / ret->v[AS_M_WALL];
 		if (q->plan)
@@ -362,6 +378,7 @@ static int release_and_wait(const struct as_run_request *q, struct as_target *t,
 	}
 	if (q->rows)
 		as_watch_end(&watch);
+	as_exits_close(&exits);
 	as_counters_close(&counters);
 	as_close_autop(&held.io_fd);
 	return r;

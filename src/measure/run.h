@@ -34,6 +34,8 @@
 	M(SYSTEM, "system", "s", "in the kernel for it")                                       \
 	M(UTILISATION, "utilisation", "1", "CPU time / wall time; 100 %: one CPU")             \
 	M(RSS, "peak_rss", "B", "most memory at once, of one process")                         \
+	M(RSS_OWN, "peak_rss_own", "B", "of the program without its children")                 \
+	M(RSS_CHILDREN, "peak_rss_children", "B", "of the largest of its children")            \
 	M(MINOR_FAULTS, "minor_faults", "count", "pages mapped without reading a disk")        \
 	M(MAJOR_FAULTS, "major_faults", "count", "pages read from a disk")                     \
 	M(VOLUNTARY, "voluntary_switches", "count", "it waited for something")                 \

@@ -304,6 +304,47 @@ c = json.load(sys.stdin)["comparison"]
 assert c["verdict"] != "undecided" or c["runs_needed"] == 0 or c["runs_needed"] > c["pairs"], c'
 }
 
+@test "the peak memory of children is told apart, for root" {
+	[ "$(id -u)" = 0 ] || skip "needs root"
+	cat >sizes.c <<-'END'
+		#include <stdlib.h>
+		#include <string.h>
+		#include <sys/wait.h>
+		#include <unistd.h>
+		int main(int argc, char **argv)
+		{
+			size_t n = (size_t)atoi(argv[1]) << 20;
+			char *p = malloc(n);
+			memset(p, 1, n);
+			if (argc > 2) {
+				char *words[] = {argv[0], argv[2], argv[3], NULL};
+				free(p);
+				if (fork() == 0)
+					return execv(argv[0], words);
+				wait(NULL);
+			}
+			return 0;
+		}
+	END
+	cc -O2 -fno-builtin -o sizes sizes.c
+	run -0 assay stat --format json --output /dev/null -- ./sizes 20 5 40
+	echo "$output" >out.json
+	python3 -c '
+import json
+m = {x["name"]: x["mean"] for x in json.load(open("out.json"))["metrics"]}
+if "peak_rss_own" not in m:
+    raise SystemExit(9)
+MB = 1 << 20
+assert 20 * MB < m["peak_rss_own"] < 23 * MB, m
+assert 40 * MB < m["peak_rss_children"] < 43 * MB, m
+assert abs(m["peak_rss_children"] - m["peak_rss"]) < MB / 2, m' || {
+		[ $? = 9 ] && skip "this kernel announces no ends of processes (a container?)"
+		false
+	}
+	run -0 assay stat --output /dev/null -- ./sizes 20
+	[[ $output == *'peak rss '* && $output != *children* ]]
+}
+
 @test "waiting for a disk, where the kernel tells" {
 	[ "$(cat /proc/sys/kernel/task_delayacct 2>/dev/null)" = 1 ] || skip "kernel.task_delayacct is not 1"
 	dd if=/dev/zero of=big bs=1M count=64 conv=fsync 2>/dev/null
