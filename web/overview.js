@@ -7,6 +7,7 @@ import {plainWords, sentence, sentenceText, term, termMark} from './glossary.js'
 import {duration, count, middle, weight} from './format.js';
 import {closureName} from './names.js';
 import {lostLine} from './timeline.js';
+import {oneRunText} from './table.js';
 import {fillMeter, lanePart, shareParts, shareText, whereText, groupLegend} from './cells.js';
 import {dragRange, shadeOutside} from './filterbar.js';
 import {
@@ -232,7 +233,9 @@ function overviewHot(page) {
 						el(
 							'span',
 							{class: 'where'},
-							`${whereText(name)} · total ${shareText(h.total)}`,
+							[whereText(name), `total ${shareText(h.total)}`, oneRunText(model, h.total)]
+								.filter(Boolean)
+								.join(' · '),
 						),
 						below
 							? el('span', {class: 'hide-visually'}, 'not separable from the next')

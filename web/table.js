@@ -59,6 +59,15 @@ function sorted(profile, drafts) {
 		!rowsSeparable(d.self, drafts[i + 1].self)}));
 }
 
+/**
+ * What is to be said of a row that only one of a session's runs has; '' of all others.
+ * @param {import('./types.js').Model} model
+ * @param {import('./types.js').Share} total
+ */
+export function oneRunText(model, total) {
+	return total.runs === 1 && total.samples > 1 ? `in one run of ${model.trials.n}` : '';
+}
+
 /** @param {string} a @param {string} b */
 function compareBytes(a, b) {
 	return a < b ? -1 : a > b ? 1 : 0;

@@ -3,7 +3,7 @@
 // column; narrowed by what is searched.
 import {el, fill} from './page.js';
 import {Grid} from './grid.js';
-import {table} from './table.js';
+import {oneRunText, table} from './table.js';
 import {rowsText} from './text.js';
 import {count} from './format.js';
 import {
@@ -197,9 +197,12 @@ export class TableView {
 								background: `var(--cat-${GROUPS[GROUP_OF[name.category] ?? 5].id})`,
 							},
 						}),
-						whereText(name),
+						[oneRunText(this.page.model, this.lines[i].row.total), whereText(name)]
+							.filter(Boolean)
+							.join(' · '),
 					);
 					cell.title = [
+						oneRunText(this.page.model, this.lines[i].row.total),
 						name.file && `${name.file}${name.line ? `:${name.line}` : ''}`,
 						name.crate,
 						name.module,

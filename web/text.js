@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Tables and trees as plain text, for "copy as text".
 import {percent, share} from './format.js';
+import {oneRunText} from './table.js';
 
 /** @typedef {import('./types.js').Tree} Tree */
 /** @typedef {import('./types.js').Row} Row */
@@ -53,7 +54,9 @@ export function rowsText(profile, rows, limit = 100) {
 			const name = profile.name(r.key);
 			const where = name.kind === 'line' || (name.kind === 'function' && name.file) ?
 				name.file + (name.line ? `:${name.line}` : '') : name.module;
-			return [share(r.self), r.tied ? '~' : '', share(r.total), name.brief, where];
+			const once = oneRunText(profile.model, r.total);
+			return [share(r.self), r.tied ? '~' : '', share(r.total), name.brief,
+				once ? `${where}  ${once}` : where];
 		}));
 	const tied = shown.some(r => r.tied) ?
 		'~ not separable from the next row by these samples\n' : '';

@@ -57,7 +57,8 @@
  */
 
 /** @typedef {{function: number, self: Share, total: Share, tied: boolean}} HotRow */
-/** @typedef {{value: number, low: number, high: number, samples: number}} Share */
+/** @typedef {{value: number, low: number, high: number, samples: number, runs?: number}} Share  runs: of
+ *   several, those where there are samples */
 
 /**
  * @typedef {object} Trust

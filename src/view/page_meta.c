@@ -103,6 +103,8 @@ static void share(struct as_json *j, const char *key, const struct as_share *s)
 	as_json_num(j, "low", isfinite(s->low) ? s->low : s->value, 9);
 	as_json_num(j, "high", isfinite(s->high) ? s->high : s->value, 9);
 	as_json_u64(j, "samples", s->samples);
+	if (s->runs)
+		as_json_u64(j, "runs", s->runs);
 	as_json_end(j);
 }
 

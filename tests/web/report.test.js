@@ -12,7 +12,8 @@ import {decodeModel} from '../../web/decode.js';
 import {defaultQuery, makeProfile} from '../../web/query.js';
 import {callTree, nodeShares, calleesTree, callersTree} from '../../web/tree.js';
 import {makeDiff} from '../../web/diff.js';
-import {addressCosts, table} from '../../web/table.js';
+import {addressCosts, oneRunText, table} from '../../web/table.js';
+import {rowsText} from '../../web/text.js';
 
 /** @typedef {import('../../web/types.js').Model} Model */
 /** @typedef {import('../../web/types.js').Query} Query */
@@ -228,6 +229,21 @@ async function compareInstructions(file, t) {
 	}
 	t.diagnostic(`${compared} instructions of ${hot.length} functions compared`);
 }
+
+test('a row that only one of the runs has is marked on the page as in the report', OPTIONS, async () => {
+	const file = path.join(dir, 'runs.assay');
+	execFileSync(maker, ['trials', file, '7']);
+	const model = await modelOf(file), profile = makeProfile(model, defaultQuery());
+	const theirs = report(file).rows;
+	for (const row of table(profile, 'function')) {
+		const name = profile.name(row.key).brief;
+		assert.equal(row.total.runs, theirs.find((/** @type {any} */ t) => t.name === name).runs, name);
+		assert.equal(oneRunText(model, row.total), name === 'app::retry' ? 'in one run of 7' : '');
+	}
+	assert.match(rowsText(profile, table(profile, 'function')), /app::retry.*in one run of 7\n/);
+	const hot = model.meta.hottest.filter(h => oneRunText(model, h.total));
+	assert.deepEqual(hot.map(h => profile.name(h.function).brief), ['app::retry']);
+});
 
 test('differences and verdicts equal those of assay diff', OPTIONS, async () => {
 	const make = async (/** @type {string} */ kind, /** @type {string} */ name,
