@@ -8,6 +8,8 @@
  *	recorder.c	interning of frames and stacks, threads and processes, ticks, loss, names at the end
  *	engine_kernel.c	samples unwound in the kernel by bpf/unwind.bpf.c
  *	engine_ring.c	samples with a copy of the stack, unwound here as they are drained
+ *	record.c	the whole: session, runs, what is told at the end; record_run.c a run,
+ *			record_look.c whether it is enough
  *	resolve.c	names for every recorded frame, into the session
  *	keep.c		instructions and source lines of hot functions, into the session
  *
