@@ -97,7 +97,7 @@ static void both_manglings_of_a_function_are_one(void **state)
 	stable(as_loose_function, "<", "");
 	stable(as_loose_function, "a<", "a");
 	stable(as_loose_function, "<impl >x", "impl x");
-	stable(as_loose_function, "<impl a for", "impl a for");
+	stable(as_loose_function, "<impl a for", "a for");
 	stable(as_loose_function, ">>", ">>");
 	stable(as_loose_function, "", "");
 }
