@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -21,7 +22,9 @@
 #include "measure/exits.h"
 #include "measure/watch.h"
 
-#define PAD_VARIABLE "ASSAY_PAD"
+#define PAD_VARIABLE  "ASSAY_PAD"
+#define HELD_TRIES    500
+#define HELD_PAUSE_NS 100000
 
 const struct as_metric_info as_metrics[AS_M_COUNT_] = {
 #define AS_M(id, name, unit, text) {name, unit, text, false},
@@ -201,10 +204,29 @@ struct held {
 	int io_fd;
 };
 
+/* Until it sleeps: what it waits for a CPU before would be told afterwards, as the program's. */
+static void wait_until_held(pid_t pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	for (int i = 0; i < HELD_TRIES; i++) {
+		AS_CLEANUP(as_buf_clear) struct as_buf text = {0};
+		const char *p = NULL;
+
+		if (as_read_file(path, 8192, &text, NULL) == AS_OK)
+			p = strrchr(as_buf_str(&text), ')');
+		if (!p || strncmp(p, ") S", 3) == 0)
+			return;
+		(void)nanosleep(&(struct timespec){0, HELD_PAUSE_NS}, NULL); /* or shorter */
+	}
+}
+
 static void read_held(pid_t pid, struct held *ret)
 {
 	char path[64];
 
+	wait_until_held(pid);
 	ret->ran = ret->waited = NAN;
 	(void)read_sched(pid, &ret->ran, &ret->waited); /* NaN goes on */
 	for (int m = 0; m < AS_M_COUNT_; m++)
