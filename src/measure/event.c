@@ -399,7 +399,7 @@ static bool add_described(const struct as_pmus *pmus, const struct parsed *p,
 
 static bool is_raw(const char *name, uint64_t *ret)
 {
-	AS_CLEANUP(as_free_autop) char *hex = as_xasprintf("0x%s", name + 1);
+	AS_CLEANUP(as_free_autop) char *hex = as_xasprintf("0x%s", *name ? name + 1 : name);
 
 	return name[0] == 'r' && name[1] &&
 	       strspn(name + 1, "0123456789abcdefABCDEF") == strlen(name + 1) &&

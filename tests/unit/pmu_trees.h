@@ -3,6 +3,7 @@
 #ifndef AS_TEST_PMU_TREES_H
 #define AS_TEST_PMU_TREES_H
 
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,6 +142,18 @@ static char *make_tree(const char *const (*files)[2])
 			abort();
 	}
 	return root;
+}
+
+static int drop(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+	(void)st, (void)kind, (void)at;
+	return remove(path);
+}
+
+static void drop_tree(char *root)
+{
+	nftw(root, drop, 16, FTW_DEPTH | FTW_PHYS);
+	free(root);
 }
 
 #endif
