@@ -56,14 +56,15 @@ agrees() {
 	jq -e '[.traceEvents[] | select(.ph == "X" and .dur > 600)] | length > 10' c
 }
 
-@test "lost samples are seen, with their times where they are known" {
+# A tick tells of 30 of the 40 that a LOST record tells of.
+@test "lost samples are seen, each once, with their times where they are known" {
 	session family
 	assay export --to firefox family.assay |
-		jq -e '.threads[0].markers | [.data[].count] == [10, 30] and
-			.startTime == [0, 0] and .endTime == [1800, 1000]'
+		jq -e '.threads[0].markers | [.data[].count] == [40] and
+			.startTime == [700] and (.endTime[0] - 700 | . >= 0 and . < 0.001)'
 	assay export --to speedscope family.assay | jq -e '.name | test("40 samples lost")'
 	assay export --to chrome family.assay | jq -e '.otherData.samplesLost == 40 and
-		[.traceEvents[] | select(.ph == "i") | .args.count] == [10, 30]'
+		[.traceEvents[] | select(.ph == "i") | .args.count] == [40]'
 }
 
 @test "libraries carry the build-id in both forms" {
