@@ -280,7 +280,7 @@ written() {
 		XDG_CACHE_HOME=$PWD/cache HOME=$PWD/home written assay record --engine "$engine" -o s.assay -- \
 			"$W/split" 0.2 70 30 >names
 		grep -q "^$PWD/s.assay.partial$" names
-		if grep -vE "^($PWD/s\.assay(\.partial)?|$PWD|$PWD/cache(/assay(/.*)?)?|/dev/(null|tty)|/proc/[0-9]+/mem|/sys/fs/bpf)$" names; then
+		if grep -vE "^($PWD/s\.assay(\.partial)?|$PWD|$PWD/cache(/assay(/.*)?)?|/dev/(null|tty)|/proc/[0-9]+/mem|/proc/self/clear_refs|/sys/fs/bpf)$" names; then
 			false
 		fi
 		[ -z "$(ls -A home)" ]
