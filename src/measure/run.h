@@ -42,7 +42,7 @@
 	M(INVOLUNTARY, "involuntary_switches", "count", "others took its CPU")                 \
 	M(MIGRATIONS, "migrations", "count", "went on on another CPU")                         \
 	M(RUN_WAIT, "run_wait", "s", "ready, but no CPU free (main thread)")                   \
-	M(BLOCKED, "blocked", "s", "waited: disk, lock, timer (main thread)")                  \
+	M(BLOCKED, "blocked", "s", "on a disk, lock, timer (main thread)")                     \
 	M(DISK_WAIT, "disk_wait", "s", "waited for a disk (main thread)")                      \
 	M(STEAL, "steal", "s", "the host had the machine's CPUs")                              \
 	M(READ, "read", "B", "read with system calls")                                         \
