@@ -2,42 +2,16 @@
 // What stands in the cells of all views: shares with their intervals, names with what was searched
 // for, places.
 import {el, fill} from './page.js';
+import {shareParts} from './format.js';
 import {CATEGORIES} from './model.js';
 
 /** @typedef {import('./types.js').Share} Share */
 /** @typedef {{brief: string, full: string, crate: string, module: string, file: string, line: number,
  *   category: number, kind?: string}} NameLike */
 
-/**
- * A share as the terminal prints it: "23.1" and "±0.8"; "2.5" and "≤8.6" where the interval is
- * wider than the value; "97.0" and "≥80.1" towards all; "" and "≤0.4" where next to nothing was
- * seen; "" and "<0.1" for next to nothing without an interval. Percent without the sign.
- * @param {Share} s
- * @returns {[string, string]}
- */
-export function shareParts(s) {
-	const half = (s.high - s.low) / 2,
-		value = (s.value * 100).toFixed(1);
-	if (s.value > 0 && s.value < 0.0005 && !(half >= 0)) return ['', '<0.1'];
-	if (!(half >= 0.00005) || (half < 0.0005 && s.value > 0.9995)) return [value, ''];
-	const high = (Math.ceil(s.high * 1000 - 1e-9) / 10).toFixed(1);
-	if (s.value < 0.0005 && half >= s.value) return ['', `≤${high}`];
-	if (half >= s.value) return [value, `≤${high}`];
-	if (half >= 0.05 && s.value + half > 1)
-		return [value, `≥${(Math.floor(s.low * 1000 + 1e-9) / 10).toFixed(1)}`];
-	if (s.value + half > 1) return [value, `±${((s.value - s.low) * 100).toFixed(1)}`];
-	return [value, `±${(half * 100).toFixed(half < 0.0005 ? 2 : 1)}`];
-}
-
 /** A thread's part of all, in few letters. @param {number} x */
 export function lanePart(x) {
 	return x > 0 && x < 0.001 ? '< 0.1 %' : `${(x * 100).toFixed(x < 0.0995 ? 1 : 0)} %`;
-}
-
-/** @param {Share} s */
-export function shareText(s) {
-	const [v, i] = shareParts(s);
-	return `${v}${v && i ? ' ' : ''}${i} %`;
 }
 
 /**

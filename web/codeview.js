@@ -10,7 +10,7 @@ import { allGroups, codeRows, codeSections, hotGroups, lineText, sumShares } fro
 import { highlightLine, highlightLines, langOfPath } from './highlight.js';
 import { LINE_HEIGHT, LineList } from './linelist.js';
 import { addressCosts, codeWeights, keyShare, lineCosts, table } from './table.js';
-import { count, share } from './format.js';
+import { count, shareParts, shareText } from './format.js';
 import { alignedText } from './text.js';
 
 /** @typedef {import('./page.js').Page} Page */
@@ -62,14 +62,13 @@ export function makeSourceView(page) {
 }
 
 /**
- * "14.6 ±0.7", and nothing for what has no sample; half of the interval, as `assay annotate` has it.
+ * "14.6 ±0.7" as `assay annotate` has it, and nothing for what has no sample.
  * @param {Share | undefined | null} s
  */
 export function costText(s) {
 	if (!s || !s.samples)
 		return '';
-	const half = (s.high - s.low) / 2 * 100, value = s.value * 100;
-	return value < 0.05 ? '·' : `${value.toFixed(1)} ±${half.toFixed(1)}`;
+	return s.value < 0.0005 ? '·' : shareParts(s).filter(Boolean).join(' ');
 }
 
 /**
@@ -308,7 +307,7 @@ class CodeView {
 			return fill(this.head, el('p', {}, 'No function has samples.'));
 		const {self, total} = keyShare(profile, profile.keyOf(f));
 		fill(this.head, select, el('span', {class: 'code-figures', title: `${count(self.samples)} samples in its own code, ${count(total.samples)} with what it calls`},
-			el('span', {class: 'soft'}, 'self '), share(self), el('span', {class: 'soft'}, ' · total '), share(total)),
+			el('span', {class: 'soft'}, 'self '), shareText(self), el('span', {class: 'soft'}, ' · total '), shareText(total)),
 		this.controls);
 		this.callers = el('button', { onclick: () => this.page.open(f), title: 'callers above, callees below'}, 'Callers, callees');
 	}
@@ -517,7 +516,7 @@ class CodeView {
 	 * @param {string} what
 	 */
 	costCell(s, what) {
-		return el('span', {class: 'code-cost', title: s && s.samples ? `${what} ${share(s)}, ${count(s.samples)} samples` : null}, costText(s));
+		return el('span', {class: 'code-cost', title: s && s.samples ? `${what} ${shareText(s)}, ${count(s.samples)} samples` : null}, costText(s));
 	}
 
 	/**
@@ -658,7 +657,7 @@ class CodeView {
 		list.reveal(spots[next]);
 		const cost = source ? this.costOf(this.rows[spots[next]]) : this.scene.costs[spots[next]];
 		this.page.say(`hot spot ${next + 1} of ${spots.length}${source ? `: line ${this.rows[spots[next]].line}` : ''}${cost ?
-			`, self ${share(cost.self)}, total ${share(cost.total)}` : ''}`);
+			`, self ${shareText(cost.self)}, total ${shareText(cost.total)}` : ''}`);
 	}
 
 	/** @param {number[]} insns  at least one */

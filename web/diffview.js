@@ -6,8 +6,8 @@ import {Grid} from './grid.js';
 import {segments, TABLE_BY} from './tableview.js';
 import {makeDiff} from './diff.js';
 import {alignedText} from './text.js';
-import {count, duration} from './format.js';
-import {fillShare, fillMarked, searchPattern, shareText, whereText} from './cells.js';
+import {count, duration, shareText} from './format.js';
+import {fillShare, fillMarked, searchPattern, whereText} from './cells.js';
 
 /** @typedef {import('./page.js').Page} Page */
 /** @typedef {import('./diff.js').DiffRow} DiffRow */

@@ -14,7 +14,7 @@ import { shortPath } from './codeview.js';
 import { branchDepth, callTree, nodePath, nodeSelfShare, nodeShare, searchNames } from './tree.js';
 import { keyShare } from './table.js';
 import { diffTree, makeDiff } from './diff.js';
-import { count, percent, points, share, weight } from './format.js';
+import { count, percent, points, shareText, weight } from './format.js';
 import { alignedText, treeText } from './text.js';
 
 /** @typedef {import('./page.js').Page} Page */
@@ -416,15 +416,15 @@ class FlameView {
 				rows.push(['in all', `self ${change(row.self)}, total ${change(row.total)}`]);
 		} else {
 			const inverted = this.get('inverted') === '1';
-			const total = precise ? share(nodeShare(profile, tree, node)) : percent(tree.total[node] / tree.weight);
+			const total = precise ? shareText(nodeShare(profile, tree, node)) : percent(tree.total[node] / tree.weight);
 			rows.push(['total', `${total} · ${weight(tree.total[node], unit)}`]);
-			const self = precise && tree.self[node] > 0 && !inverted ? share(nodeSelfShare(profile, tree, node)) :
+			const self = precise && tree.self[node] > 0 && !inverted ? shareText(nodeSelfShare(profile, tree, node)) :
 				percent(tree.self[node] / tree.weight);
 			rows.push(['self', `${self} · ${weight(tree.self[node], unit)}`]);
 			rows.push(['samples', count(tree.samples[node])]);
 			const all = precise && name.kind === 'function' ? keyShare(profile, tree.key[node]) : null;
 			if (all && (all.total.samples !== tree.samples[node] || all.self.value * tree.weight > tree.self[node])) {
-				rows.push(['in all', `self ${share(all.self)}, total ${share(all.total)}`]);
+				rows.push(['in all', `self ${shareText(all.self)}, total ${shareText(all.total)}`]);
 			}
 		}
 		if (name.crate)

@@ -12,26 +12,30 @@ export function percent(x, digits = 1) {
 }
 
 /**
- * How far the interval reaches, in percent points: one figure when it is about as far both ways.
+ * A share as the terminal prints it: "23.1" and "±0.8"; "2.5" and "≤8.6" where the interval is
+ * wider than the value; "97.0" and "≥80.1" towards all; "" and "≤0.4" where next to nothing was
+ * seen; "" and "<0.1" for next to nothing without an interval. Percent without the sign.
  * @param {Share} s
- * @returns {string} "±0.8", or "[0.0, 0.4]" where that would mislead
+ * @returns {[string, string]}
  */
-export function spread(s) {
-	const down = (s.value - s.low) * 100, up = (s.high - s.value) * 100;
-	if (!Number.isFinite(down) || !Number.isFinite(up))
-		return '';
-	if (Math.max(down, up) > 1.5 * Math.min(down, up) + 0.05)
-		return `[${(s.low * 100).toFixed(1)}, ${(s.high * 100).toFixed(1)}]`;
-	return `±${Math.max(down, up).toFixed(1)}`;
+export function shareParts(s) {
+	const half = (s.high - s.low) / 2,
+		value = (s.value * 100).toFixed(1);
+	if (s.value > 0 && s.value < 0.0005 && !(half >= 0)) return ['', '<0.1'];
+	if (!(half >= 0.00005) || (half < 0.0005 && s.value > 0.9995)) return [value, ''];
+	const high = (Math.ceil(s.high * 1000 - 1e-9) / 10).toFixed(1);
+	if (s.value < 0.0005 && half >= s.value) return ['', `≤${high}`];
+	if (half >= s.value) return [value, `≤${high}`];
+	if (half >= 0.05 && s.value + half > 1)
+		return [value, `≥${(Math.floor(s.low * 1000 + 1e-9) / 10).toFixed(1)}`];
+	if (s.value + half > 1) return [value, `±${((s.value - s.low) * 100).toFixed(1)}`];
+	return [value, `±${(half * 100).toFixed(half < 0.0005 ? 2 : 1)}`];
 }
 
 /** @param {Share} s */
-export function share(s) {
-	const far = spread(s);
-	const value = (s.value * 100).toFixed(1);
-	if (!far)
-		return percent(s.value);
-	return far.startsWith('±') ? `${value} ${far} %` : `${value} % ${far}`;
+export function shareText(s) {
+	const [v, i] = shareParts(s);
+	return `${v}${v && i ? ' ' : ''}${i} %`;
 }
 
 /**

@@ -4,11 +4,11 @@
 // when it stands.
 import {el, fill} from './page.js';
 import {plainWords, sentence, sentenceText, term, termMark} from './glossary.js';
-import {duration, count, middle, weight} from './format.js';
+import {duration, count, middle, shareParts, shareText, weight} from './format.js';
 import {closureName} from './names.js';
 import {lostLine} from './timeline.js';
 import {oneRunText} from './table.js';
-import {fillMeter, lanePart, shareParts, shareText, whereText, groupLegend} from './cells.js';
+import {fillMeter, lanePart, whereText, groupLegend} from './cells.js';
 import {dragRange, shadeOutside} from './filterbar.js';
 import {
 	laneData,

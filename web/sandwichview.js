@@ -5,8 +5,8 @@ import {TreeGrid} from './treeview.js';
 import {sandwich, table} from './table.js';
 import {treeText} from './text.js';
 import {term} from './glossary.js';
-import {count} from './format.js';
-import {moduleText, shareText, whereText} from './cells.js';
+import {count, shareText} from './format.js';
+import {moduleText, whereText} from './cells.js';
 import {overviewTarget} from './overview.js';
 
 /** @typedef {import('./page.js').Page} Page */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Tables and trees as plain text, for "copy as text".
-import {percent, share} from './format.js';
+import {percent, shareText} from './format.js';
 import {oneRunText} from './table.js';
 
 /** @typedef {import('./types.js').Tree} Tree */
@@ -55,7 +55,7 @@ export function rowsText(profile, rows, limit = 100) {
 			const where = name.kind === 'line' || (name.kind === 'function' && name.file) ?
 				name.file + (name.line ? `:${name.line}` : '') : name.module;
 			const once = oneRunText(profile.model, r.total);
-			return [share(r.self), r.tied ? '~' : '', share(r.total), name.brief,
+			return [shareText(r.self), r.tied ? '~' : '', shareText(r.total), name.brief,
 				once ? `${where}  ${once}` : where];
 		}));
 	const tied = shown.some(r => r.tied) ?

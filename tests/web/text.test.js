@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
-import {count, duration, middle, percent, points, share, spread, weight} from '../../web/format.js';
+import {count, duration, middle, percent, points, shareText, weight} from '../../web/format.js';
 import {defaultQuery, makeProfile} from '../../web/query.js';
 import {Estimate} from '../../web/stats.js';
 import {table} from '../../web/table.js';
@@ -19,9 +19,11 @@ test('figures read as they do in the terminal', () => {
 			'1 h 2 min', '−2.00 s']);
 	assert.deepEqual([weight(5e9, 'ns'), weight(5e9, 'cycles'), weight(12, 'cycles')],
 		['5.00 s', '5.00 Gcycles', '12.0 cycles']);
-	assert.equal(share(new Estimate(0.231, 2310, 10000, 1)), '23.1 ±0.8 %');
-	assert.equal(share(new Estimate(0, 0, 1000, 1)), '0.0 % [0.0, 0.4]');
-	assert.equal(spread({value: 0.5, low: NaN, high: NaN, samples: 1}), '');
+	assert.equal(shareText(new Estimate(0.231, 2310, 10000, 1)), '23.1 ±0.8 %');
+	assert.equal(shareText(new Estimate(0, 0, 1000, 1)), '≤0.4 %');
+	assert.equal(shareText({value: 0.004, low: 0.0001, high: 0.0242, samples: 1}), '0.4 ≤2.5 %');
+	assert.equal(shareText({value: 0.19, low: 0.1417, high: 0.2469, samples: 47}), '19.0 ±5.3 %');
+	assert.equal(shareText({value: 0.5, low: NaN, high: NaN, samples: 1}), '50.0 %');
 	assert.deepEqual([0.0123, -0.2, 0.0001].map(points), ['+1.2', '−20.0', '0.0']);
 	assert.deepEqual([middle('short', 10), middle('abcdefghij', 5), middle('😀😀😀😀😀😀', 3)],
 		['short', 'ab…ij', '😀…😀']);
