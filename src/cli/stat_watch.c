@@ -67,7 +67,7 @@ int as_stat_attach(const struct as_stat_attach *a, struct as_stat_printer *p,
 
 	if (r < 0)
 		return r;
-	as_vec_push(&repeat->side[0].v, run);
+	as_runs_push(&repeat->side[0], &run);
 	*ret_title =
 		as_xasprintf("%s and what it started%s", name, ended ? ", until it ended" : "");
 	return AS_OK;

@@ -7,6 +7,7 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include "base/map.h"
@@ -15,10 +16,10 @@
 
 extern char **environ;
 
-#define EXPLAINED     0.9 /* CPU time over wall time without waiting, from which CPU time decides */
-#define PAD_BYTES_MAX 4096 /* stacks start anywhere within a page */
-#define UNTIL_LEAST   5    /* runs before an interval is believed */
-#define SIDES         2
+#define EXPLAINED   0.9 /* CPU time over wall time without waiting, from which CPU time decides */
+#define UNTIL_LEAST 5   /* runs before an interval is believed */
+#define SIDES       2
+#define RUNS_FIRST  64
 
 struct state {
 	const struct as_repeat_request *q;
@@ -37,6 +38,36 @@ static uint64_t next_random(struct state *s)
 static bool is_interrupted(const struct state *s)
 {
 	return s->q->interrupted && *s->q->interrupted;
+}
+
+/* ---- runs ---- */
+
+void as_runs_push(struct as_runs *runs, const struct as_run *run)
+{
+	size_t cap = runs->v.cap ? runs->v.cap * 2 : RUNS_FIRST;
+
+	if (runs->v.n == runs->v.cap) {
+		void *p = mmap(NULL, cap * sizeof *run, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (p == MAP_FAILED)
+			as_oom();
+		(void)madvise(p, cap * sizeof *run, MADV_DONTFORK); /* copied: no fault */
+		if (runs->v.n)
+			memcpy(p, runs->v.v, runs->v.n * sizeof *run);
+		if (runs->v.cap)
+			(void)munmap(runs->v.v, runs->v.cap * sizeof *run);
+		runs->v.v = p;
+		runs->v.cap = cap;
+	}
+	runs->v.v[runs->v.n++] = *run;
+}
+
+void as_runs_clear(struct as_runs *runs)
+{
+	if (runs->v.cap)
+		(void)munmap(runs->v.v, runs->v.cap * sizeof *runs->v.v);
+	*runs = (struct as_runs){0};
 }
 
 /* ---- shell commands around the runs ---- */
@@ -75,7 +106,7 @@ static int run_side(struct state *s, int side, bool keep, struct as_error *err)
 
 	if (e < 0)
 		return e;
-	q.env_pad_bytes = (unsigned)(next_random(s) % PAD_BYTES_MAX);
+	q.env_pad_bytes = (unsigned)(next_random(s) % AS_ENV_PAD_MAX);
 	q.interrupted = s->q->interrupted;
 	e = as_run_once(&q, &run, err);
 	if (e < 0)
@@ -85,7 +116,7 @@ static int run_side(struct state *s, int side, bool keep, struct as_error *err)
 		return 0;
 	}
 	if (keep)
-		as_vec_push(&r->side[side].v, run);
+		as_runs_push(&r->side[side], &run);
 	r->seconds += run.v[AS_M_WALL];
 	if (run.wait_status && !r->failed_run) {
 		r->failed_run = r->side[side].v.n + !keep;
@@ -251,6 +282,6 @@ int as_repeat(const struct as_repeat_request *q, struct as_repeat *ret, struct a
 
 void as_repeat_clear(struct as_repeat *r)
 {
-	as_vec_clear(&r->side[0].v);
-	as_vec_clear(&r->side[1].v);
+	as_runs_clear(&r->side[0]);
+	as_runs_clear(&r->side[1]);
 }

@@ -19,9 +19,14 @@
 #include "measure/run.h"
 #include "stats/paired.h"
 
+/* In memory that a fork does not copy: a child begins with ours, and hundreds of runs would be told as
+ * its peak. Grows by as_runs_push alone. */
 struct as_runs {
 	AS_VEC(struct as_run) v;
 };
+
+void as_runs_push(struct as_runs *runs, const struct as_run *run);
+void as_runs_clear(struct as_runs *runs);
 
 struct as_repeat_request {
 	struct as_run_request run, other; /* other.argv NULL: one command */

@@ -84,10 +84,15 @@ static int prepare_child(const struct as_run_request *q, struct redirection *r,
 	int e = AS_OK;
 
 	if (q->env_pad_bytes) {
-		AS_CLEANUP(as_free_autop) char *pad = as_xcalloc(q->env_pad_bytes + 1, 1);
+		/* not setenv: it keeps every value there ever was, and the child begins with them */
+		static char pad[sizeof PAD_VARIABLE + 1 + AS_ENV_PAD_MAX];
+		size_t name = sizeof PAD_VARIABLE - 1,
+		       n = AS_MIN(q->env_pad_bytes, (unsigned)AS_ENV_PAD_MAX);
 
-		memset(pad, 'x', q->env_pad_bytes);
-		(void)setenv(PAD_VARIABLE, pad, 1); /* out of memory: not moved */
+		memcpy(pad, PAD_VARIABLE "=", name + 1);
+		memset(pad + name + 1, 'x', n);
+		pad[name + 1 + n] = 0;
+		(void)putenv(pad); /* out of memory: not moved */
 	}
 	if (q->cpus) {
 		(void)sched_getaffinity(0, sizeof r->cpus, &r->cpus);

@@ -67,13 +67,16 @@ enum as_metric as_metric_find(const char *name, size_t n);
 
 struct as_plan;
 struct as_watch_rows;
+#define AS_ENV_PAD_MAX 4096 /* stacks start anywhere within a page */
+
 struct as_run_request {
 	char *const *argv;
-	const char *folder;     /* where it runs; NULL: here */
-	const char *input;      /* file for standard input; NULL: ours */
-	const char *output;     /* file for standard output and error; NULL: ours */
-	const cpu_set_t *cpus;  /* that it may run on; NULL: as we may */
-	unsigned env_pad_bytes; /* length of a variable added, so that stacks start elsewhere */
+	const char *folder;    /* where it runs; NULL: here */
+	const char *input;     /* file for standard input; NULL: ours */
+	const char *output;    /* file for standard output and error; NULL: ours */
+	const cpu_set_t *cpus; /* that it may run on; NULL: as we may */
+	/* length of a variable added, so that stacks start elsewhere; AS_ENV_PAD_MAX at most */
+	unsigned env_pad_bytes;
 	const struct as_plan *plan;       /* events to count; NULL: none */
 	const struct as_watch_rows *rows; /* given in intervals, needs a plan; NULL: none */
 	const volatile int *interrupted;  /* set: the signal is passed on; may be NULL */

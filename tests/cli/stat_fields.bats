@@ -177,3 +177,11 @@ near("cpu s", m["cpu"], ran / 1e9, -0.003, 0.005)
 near("blocked s", m["blocked"], 0.3, -0.001, 0.08)
 near("wall s", m["wall"], m["cpu"] + m["run_wait"] + m["blocked"], -0.003, 0.003)' >&3
 }
+
+@test "the peak of the last run is that of the first" {
+	run -0 --separate-stderr assay stat -r 400 --format json -- true
+	echo "$output" | python3 -c '
+import json, sys
+v = [m["values"] for m in json.load(sys.stdin)["metrics"] if m["name"] == "peak_rss"][0]
+assert len(v) == 400 and max(v[-50:]) <= max(v[:50]) + (256 << 10), (max(v[:50]), max(v[-50:]))'
+}
