@@ -152,7 +152,8 @@ static void add_line(const struct column *c, int m, const struct as_style *style
 	if (counted < 0.999)
 		as_buf_addf(out, "%*scounted %.0f %% of the time, the rest is estimated\n",
 			    (int)(3 + c->names), "", 100 * counted);
-	if (s.mixture) {
+	/* Of a short run the kernel calls all of its CPU time one or the other, by where a tick met it. */
+	if (s.mixture && m != AS_M_USER && m != AS_M_SYSTEM) {
 		as_buf_addf(out, "%*stwo kinds of run: ", (int)(3 + c->names), "");
 		as_stat_value(out, &info, s.groups[0]);
 		as_buf_adds(out, " and ");
