@@ -159,14 +159,18 @@ export function groupParts(data) {
 	return sums.map(x => x / all);
 }
 
-/** What a lane's full height stands for. @param {LaneData} data @param {Model} model */
-export function laneScale(data, model) {
-	const part = data.most / data.width;
-	return model.meta.unit !== 'ns'
-		? ''
-		: part >= 0.99
-			? 'full height: one CPU'
-			: `full height: ${Math.round(part * 100)} % of a CPU`;
+/**
+ * What a lane's full height stands for.
+ * @param {LaneData} data
+ * @param {Model} model
+ * @param {number} [all]  weight that fills the lane of all threads, where there is one
+ */
+export function laneScale(data, model, all = data.most) {
+	if (model.meta.unit !== 'ns') return '';
+	const part = data.most / data.width,
+		text = part >= 0.99 ? 'one CPU' : `${Math.round(part * 100)} % of a CPU`,
+		sum = all > data.most ? `, of all threads ${(all / data.width).toFixed(1)} CPUs` : '';
+	return `full height: ${text}${sum}`;
 }
 
 /**

@@ -83,7 +83,7 @@ export class TimeView {
 		this.element = el('div', {class: 'view'}, this.bar, this.scroll);
 		this.span = page.model.meta.duration || 1;
 		this.order = this.threadOrder();
-		/** @type {{key: string, data: import('./lanes.js').LaneData, all: Float64Array, lost: Float64Array} | null} */
+		/** @type {{key: string, data: import('./lanes.js').LaneData, all: Float64Array, most: number, lost: Float64Array} | null} */
 		this.cache = null;
 		/** @type {[number, number] | null} */
 		this.dragged = null;
@@ -384,9 +384,14 @@ export class TimeView {
 		const key = `${from} ${to} ${range.buckets}`;
 		if (this.cache?.key !== key) {
 			const data = laneData(model, range);
-			this.cache = {key, data, all: laneTotal(data), lost: lostLine(model, range)};
+			const all = laneTotal(data);
+			let most = data.most;
+			for (let b = 0; b < data.buckets; b++) most = Math.max(most, laneSum(all, b));
+			this.cache = {key, data, all, most, lost: lostLine(model, range)};
 			fill(this.legend, groupLegend(data.groups));
-			this.legend.firstElementChild?.prepend(el('span', {}, laneScale(data, model)));
+			this.legend.firstElementChild?.prepend(
+				el('span', {}, laneScale(data, model, most)),
+			);
 			if (this.cache.lost.some(x => x > 0))
 				this.legend.firstElementChild?.append(
 					el(
@@ -410,7 +415,7 @@ export class TimeView {
 
 	/** @param {CanvasRenderingContext2D} ctx @param {import('./lanes.js').LaneBox} box @param {number} h */
 	drawLanes(ctx, box, h) {
-		const {data, all, lost} = /** @type {NonNullable<TimeView['cache']>} */ (this.cache);
+		const {data, all, most, lost} = /** @type {NonNullable<TimeView['cache']>} */ (this.cache);
 		const colors = groupColors(),
 			how = {buckets: data.buckets, most: data.most, colors};
 		const top = this.scroll.scrollTop,
@@ -439,8 +444,6 @@ export class TimeView {
 		ctx.fillStyle = cssColor('--paper');
 		ctx.fillRect(0, 0, box.x + box.w + 12, TIME_HEAD);
 		drawAxis(ctx, {...box, y: 0, h: TIME_AXIS}, data.from, data.to);
-		let most = data.most;
-		for (let b = 0; b < data.buckets; b++) most = Math.max(most, laneSum(all, b));
 		drawLane(ctx, {...box, y: box.y + 4, h: box.h - 8}, all, {...how, most});
 		const found = foundOver(this.page, {from: data.from, to: data.to, buckets: data.buckets});
 		if (found) drawFound(ctx, {...box, y: box.y + 4, h: box.h - 8}, found, most);
