@@ -41,8 +41,8 @@ struct as_cmd_ctx {
 	const struct as_cmd *cmd;
 	void *args; /* the command's own argument struct, filled */
 	const struct as_common_args *common;
-	char **operands; /* NULL-terminated */
-	int noperands;
+	char **operands;        /* NULL-terminated */
+	int noperands, literal; /* literal: the first operand that stood behind "--" */
 	/* the command line as typed, from the command's name on; NULL-terminated */
 	char **words;
 	/* where the program is to run; NULL: here */

@@ -70,7 +70,9 @@ static void option_words(struct as_buf *out, const struct as_option *o)
 		as_buf_addf(out, "-%c, --%s", o->letter, o->name);
 	else
 		as_buf_addf(out, "--%s", o->name);
-	if (o->type != AS_OPT_FLAG)
+	if (o->bare)
+		as_buf_addf(out, "[=%s]", o->arg ? o->arg : "VALUE");
+	else if (o->type != AS_OPT_FLAG)
 		as_buf_addf(out, " %s", o->arg ? o->arg : "VALUE");
 }
 

@@ -216,6 +216,9 @@ static int set_value(const struct as_option *o, void *args, const char *text,
 		return set_choice(o, args, text, err);
 	case AS_OPT_SPAN:
 		return set_span(o, args, text, err);
+	case AS_OPT_TEXTS:
+		as_vec_push((struct as_texts *)slot(o, args), text);
+		return 0;
 	}
 	return 0;
 }
@@ -236,6 +239,14 @@ static int set_defaults(const struct as_option *table, void *args, struct as_err
 	return 0;
 }
 
+void as_options_clear(const struct as_option *table, void *args)
+{
+	for (const struct as_option *o = table; o && o->name; o++) {
+		if (o->type == AS_OPT_TEXTS)
+			as_vec_clear((struct as_texts *)slot(o, args));
+	}
+}
+
 /* ---- words ---- */
 
 struct parse {
@@ -243,6 +254,22 @@ struct parse {
 	int argc, at;
 	char **argv;
 };
+
+/* The words an option takes beyond its first. */
+static int set_further(struct parse *p, const struct as_option *o, void *args,
+		       struct as_error *err)
+{
+	for (size_t i = 1; i < o->words; i++) {
+		if (p->at >= p->argc)
+			return as_fail(err, AS_E_USAGE, 0, "--%s needs %s", o->name, o->arg);
+
+		int r = set_value(o, args, p->argv[p->at++], err);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
 
 static const struct as_option *find_long(const struct parse *p, const char *name, size_t n,
 					 void **ret_args)
@@ -313,13 +340,18 @@ static int parse_long(struct parse *p, struct as_error *err)
 			return as_fail(err, AS_E_USAGE, 0, "--%s takes no value", o->name);
 		return set_value(o, args, NULL, err);
 	}
+	if (!value && o->bare)
+		return set_value(o, args, o->bare, err);
 	if (!value) {
 		if (p->at >= p->argc)
 			return as_fail(err, AS_E_USAGE, 0, "--%s needs %s", o->name,
 				       o->arg ? o->arg : "a value");
 		value = p->argv[p->at++];
 	}
-	return set_value(o, args, value, err);
+
+	int r = set_value(o, args, value, err);
+
+	return r < 0 ? r : set_further(p, o, args, err);
 }
 
 static int parse_letters(struct parse *p, struct as_error *err)
@@ -345,7 +377,10 @@ static int parse_letters(struct parse *p, struct as_error *err)
 		if (!value && p->at >= p->argc)
 			return as_fail(err, AS_E_USAGE, 0, "-%c needs %s", *s,
 				       o->arg ? o->arg : "a value");
-		return set_value(o, args, value ? value : p->argv[p->at++], err);
+
+		int r = set_value(o, args, value ? value : p->argv[p->at++], err);
+
+		return r < 0 ? r : set_further(p, o, args, err);
 	}
 	return 0;
 }
@@ -354,7 +389,7 @@ int as_options_parse(const struct as_options_request *q, int argc, char **argv,
 		     int *ret_operands, struct as_error *err)
 {
 	struct parse p = {.q = q, .argc = argc, .argv = argv};
-	int operands = 0;
+	int operands = 0, literal = -1;
 	bool only_operands = false;
 	int r = set_defaults(q->table, q->args, err);
 
@@ -369,6 +404,7 @@ int as_options_parse(const struct as_options_request *q, int argc, char **argv,
 			p.at++;
 		} else if (strcmp(word, "--") == 0) {
 			only_operands = true;
+			literal = operands;
 			p.at++;
 		} else if (word[1] == '-') {
 			r = parse_long(&p, err);
@@ -379,5 +415,7 @@ int as_options_parse(const struct as_options_request *q, int argc, char **argv,
 	if (r < 0)
 		return r;
 	*ret_operands = operands;
+	if (q->ret_literal)
+		*q->ret_literal = literal < 0 ? operands : literal;
 	return 0;
 }

@@ -12,8 +12,11 @@
  *
  * Types and what stands at `at`: FLAG bool; TEXT const char *; INT int64_t; NUM double; DURATION
  * uint64_t ns; SIZE uint64_t bytes; CHOICE int (index into `choices`, words separated by '|');
- * SPAN uint64_t[2] ns. `def` is text in the option's own syntax, applied before parsing.
+ * SPAN uint64_t[2] ns; TEXTS struct as_texts, a text more for each time the option is given (or
+ * `words` of them: -P NAME MIN MAX), to be freed with as_options_clear. `def` is text in the
+ * option's own syntax, applied before parsing.
  * Accepted: --name value, --name=value, -Lvalue, -L value, flags in a row (-ab), "--" ends options.
+ * With `bare` --name alone stands for --name=bare, and its value follows by '=' only.
  */
 #ifndef AS_CLI_OPTIONS_H
 #define AS_CLI_OPTIONS_H
@@ -32,6 +35,13 @@ enum as_opt_type {
 	AS_OPT_SIZE,
 	AS_OPT_CHOICE,
 	AS_OPT_SPAN,
+	AS_OPT_TEXTS,
+};
+
+/* Texts are those of argv. */
+struct as_texts {
+	const char **v;
+	size_t n, cap;
 };
 
 struct as_option {
@@ -44,6 +54,8 @@ struct as_option {
 	const char *choices;
 	const char *def;          /* NULL: zero, not mentioned */
 	const char *def_text;     /* shown instead of def */
+	const char *bare;         /* the value of --name without one; NULL: it needs one */
+	size_t words;             /* TEXTS: values each time; 0: one */
 	const char *group, *help; /* line breaks in help are kept in --help */
 };
 
@@ -54,10 +66,13 @@ struct as_options_request {
 	void *args, *common_args;
 	/* the first operand ends the options (commands that run a program) */
 	bool stop_at_operand;
+	int *ret_literal; /* may be NULL: the first operand behind "--"; the count of all: none */
 };
 /* Sets defaults, then parses argv[0 … argc). AS_E_USAGE with the nearest option on an unknown one. */
 int as_options_parse(const struct as_options_request *q, int argc, char **argv,
 		     int *ret_operands, struct as_error *err);
+/* Frees what as_options_parse took for TEXTS; also after it failed. */
+void as_options_clear(const struct as_option *table, void *args);
 
 /* The candidate closest to word (at most a third of its letters wrong, or a prefix); NULL: none
  * near. */

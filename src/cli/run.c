@@ -32,46 +32,55 @@ static int check_operands(const struct as_cmd *cmd, int n, char **operands,
 	return 0;
 }
 
-int as_command_run(const struct as_command_line *line, struct as_common_args *common,
-		   struct as_error *err)
+static int parse_and_run(const struct as_command_line *line, struct as_common_args *common,
+			 struct as_cmd_ctx *ctx, struct as_error *err)
 {
 	const struct as_cmd *cmd = line->cmd;
-	int nwords = line->nwords;
-	char **words = line->words;
-	AS_CLEANUP(as_free_autop) void *args = as_xcalloc(1, cmd->args_size + 1);
-	AS_CLEANUP(as_free_autop) char **rest = as_xcalloc((size_t)nwords + 1, sizeof *rest);
 	struct as_options_request q = {
 		.table = cmd->options,
 		.common = as_common_options,
-		.args = args,
+		.args = ctx->args,
 		.common_args = common,
 		.stop_at_operand = cmd->flags & AS_CMD_RUNS_PROGRAM,
+		.ret_literal = &ctx->literal,
 	};
+	int r = as_options_parse(&q, line->nwords - 1, ctx->operands, &ctx->noperands, err);
+
+	if (common->help)
+		return print_help(cmd, err);
+	if (r < 0)
+		return r;
+	ctx->operands[ctx->noperands] = NULL;
+	r = check_operands(cmd, ctx->noperands, ctx->operands, err);
+	if (r < 0)
+		return r;
+	r = cmd->run(ctx, err);
+	if (r < 0 && ctx->fail_exit) {
+		as_err_print(err, (enum as_color)common->color);
+		return ctx->fail_exit;
+	}
+	return r;
+}
+
+int as_command_run(const struct as_command_line *line, struct as_common_args *common,
+		   struct as_error *err)
+{
+	size_t nwords = (size_t)line->nwords;
+	AS_CLEANUP(as_free_autop) void *args = as_xcalloc(1, line->cmd->args_size + 1);
+	AS_CLEANUP(as_free_autop) char **rest = as_xcalloc(nwords + 1, sizeof *rest);
 	struct as_cmd_ctx ctx = {
-		.cmd = cmd,
+		.cmd = line->cmd,
 		.args = args,
 		.common = common,
 		.operands = rest,
-		.words = words,
+		.words = line->words,
 		.program_folder = line->program_folder,
 		.program_name = line->program_name,
 	};
 	int r;
 
-	memcpy(rest, words + 1, (size_t)(nwords - 1) * sizeof *rest);
-	r = as_options_parse(&q, nwords - 1, rest, &ctx.noperands, err);
-	if (common->help)
-		return print_help(cmd, err);
-	if (r < 0)
-		return r;
-	rest[ctx.noperands] = NULL;
-	r = check_operands(cmd, ctx.noperands, rest, err);
-	if (r < 0)
-		return r;
-	r = cmd->run(&ctx, err);
-	if (r < 0 && ctx.fail_exit) {
-		as_err_print(err, (enum as_color)common->color);
-		return ctx.fail_exit;
-	}
+	memcpy(rest, line->words + 1, (nwords - 1) * sizeof *rest);
+	r = parse_and_run(line, common, &ctx, err);
+	as_options_clear(line->cmd->options, args);
 	return r;
 }

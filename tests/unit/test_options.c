@@ -17,6 +17,8 @@ struct args {
 	double rate;
 	uint64_t duration_ns, size, span[2];
 	int format;
+	struct as_texts names, scans;
+	const char *shell;
 };
 struct common {
 	bool help;
@@ -49,6 +51,14 @@ static const struct as_option table[] = {
 	 AT(format),
 	 .choices = "text|json|csv",
 	 .def = "text"},
+	{.name = "name", .letter = 'N', .type = AS_OPT_TEXTS, AT(names), .arg = "NAME"},
+	{.name = "scan",
+	 .letter = 'P',
+	 .type = AS_OPT_TEXTS,
+	 AT(scans),
+	 .words = 3,
+	 .arg = "VAR MIN MAX"},
+	{.name = "shell", .letter = 'S', .type = AS_OPT_TEXT, AT(shell), .bare = "sh"},
 	{0},
 };
 static const struct as_option common_table[] = {
@@ -63,7 +73,7 @@ struct run {
 	struct args a;
 	struct common c;
 	char *argv[16];
-	int n, r;
+	int n, literal, r;
 	struct as_error err;
 };
 
@@ -75,9 +85,11 @@ static void parse(struct run *run, const char *line, bool stop)
 				       .common = common_table,
 				       .args = &run->a,
 				       .common_args = &run->c,
-				       .stop_at_operand = stop};
+				       .stop_at_operand = stop,
+				       .ret_literal = &run->literal};
 	int argc = 0;
 
+	as_options_clear(table, &run->a);
 	*run = (struct run){0};
 	assert_true(strlen(line) < sizeof words);
 	memcpy(words, line, strlen(line) + 1);
@@ -99,7 +111,7 @@ static void values_arrive_in_every_spelling(void **state)
 		"--output=a --top=5 --rate=99.5", "-o=a -n=5 -F=99.5"};
 
 	for (size_t i = 0; i < AS_ARRAY_LEN(lines); i++) {
-		struct run run;
+		struct run run = {0};
 
 		parse(&run, lines[i], false);
 		assert_int_equal(run.r, 0);
@@ -112,7 +124,7 @@ static void values_arrive_in_every_spelling(void **state)
 
 static void defaults_stand_where_nothing_is_given(void **state)
 {
-	struct run run;
+	struct run run = {0};
 
 	parse(&run, "x", false);
 	assert_int_equal(run.a.top, 20);
@@ -124,7 +136,7 @@ static void defaults_stand_where_nothing_is_given(void **state)
 
 static void flags_stand_in_a_row_with_a_value_at_the_end(void **state)
 {
-	struct run run;
+	struct run run = {0};
 
 	parse(&run, "-qvo file -h", false);
 	assert_int_equal(run.r, 0);
@@ -134,7 +146,7 @@ static void flags_stand_in_a_row_with_a_value_at_the_end(void **state)
 
 static void operands_may_stand_between_options(void **state)
 {
-	struct run run;
+	struct run run = {0};
 
 	parse(&run, "a -q b - --top 3 c", false);
 	assert_int_equal(run.r, 0);
@@ -148,7 +160,7 @@ static void operands_may_stand_between_options(void **state)
 
 static void a_program_keeps_its_own_options(void **state)
 {
-	struct run run;
+	struct run run = {0};
 
 	parse(&run, "-q ./app -o x --unknown", true);
 	assert_int_equal(run.r, 0);
@@ -164,9 +176,61 @@ static void a_program_keeps_its_own_options(void **state)
 	assert_string_equal(run.argv[1], "--");
 }
 
+static void options_may_be_given_again_and_again(void **state)
+{
+	struct run run = {0};
+
+	parse(&run, "--name a x -N b --name=c -Nd", false);
+	assert_int_equal(run.r, 0);
+	assert_int_equal(run.a.names.n, 4);
+	assert_string_equal(run.a.names.v[0], "a");
+	assert_string_equal(run.a.names.v[1], "b");
+	assert_string_equal(run.a.names.v[2], "c");
+	assert_string_equal(run.a.names.v[3], "d");
+	assert_int_equal(run.n, 1);
+	parse(&run, "-P n 1 8 x --scan m -2 3", false);
+	assert_int_equal(run.r, 0);
+	assert_int_equal(run.a.scans.n, 6);
+	assert_string_equal(run.a.scans.v[2], "8");
+	assert_string_equal(run.a.scans.v[4], "-2");
+	parse(&run, "x -P n 1", false);
+	assert_int_equal(run.r, AS_E_USAGE);
+	assert_string_equal(run.err.msg, "--scan needs VAR MIN MAX");
+	as_options_clear(table, &run.a);
+	assert_int_equal(run.a.scans.n, 0);
+}
+
+static void a_value_may_be_left_out_where_there_is_one_for_that(void **state)
+{
+	struct run run = {0};
+
+	parse(&run, "--shell zsh", false);
+	assert_string_equal(run.a.shell, "sh");
+	assert_int_equal(run.n, 1);
+	parse(&run, "--shell=zsh x", false);
+	assert_string_equal(run.a.shell, "zsh");
+	parse(&run, "-S zsh x", false);
+	assert_string_equal(run.a.shell, "zsh");
+	assert_int_equal(run.n, 1);
+}
+
+static void what_stands_behind_two_dashes_is_told(void **state)
+{
+	struct run run = {0};
+
+	parse(&run, "a -q -- b -q", false);
+	assert_int_equal(run.n, 3);
+	assert_int_equal(run.literal, 1);
+	parse(&run, "a b", false);
+	assert_int_equal(run.literal, 2);
+	parse(&run, "-- --", false);
+	assert_int_equal(run.n, 1);
+	assert_int_equal(run.literal, 0);
+}
+
 static void negative_numbers_are_values(void **state)
 {
-	struct run run;
+	struct run run = {0};
 
 	parse(&run, "--top -3", false);
 	assert_int_equal(run.r, 0);
@@ -178,7 +242,7 @@ static void negative_numbers_are_values(void **state)
 
 static void units_are_understood(void **state)
 {
-	struct run run;
+	struct run run = {0};
 
 	parse(&run, "--duration 1.5m --size 64K --time 2s..500000ms", false);
 	assert_int_equal(run.r, 0);
@@ -216,7 +280,7 @@ static void wrong_values_are_refused_by_name(void **state)
 					    "--nope"};
 
 	for (size_t i = 0; i < AS_ARRAY_LEN(lines); i++) {
-		struct run run;
+		struct run run = {0};
 
 		parse(&run, lines[i], false);
 		if (strcmp(lines[i], "--") == 0) {
@@ -230,7 +294,7 @@ static void wrong_values_are_refused_by_name(void **state)
 
 static void the_nearest_option_is_suggested(void **state)
 {
-	struct run run;
+	struct run run = {0};
 
 	parse(&run, "--ouptut x", false);
 	assert_string_equal(run.err.msg, "unknown option '--ouptut'; did you mean --output?");
@@ -269,6 +333,9 @@ int main(void)
 		cmocka_unit_test(flags_stand_in_a_row_with_a_value_at_the_end),
 		cmocka_unit_test(operands_may_stand_between_options),
 		cmocka_unit_test(a_program_keeps_its_own_options),
+		cmocka_unit_test(options_may_be_given_again_and_again),
+		cmocka_unit_test(a_value_may_be_left_out_where_there_is_one_for_that),
+		cmocka_unit_test(what_stands_behind_two_dashes_is_told),
 		cmocka_unit_test(negative_numbers_are_values),
 		cmocka_unit_test(units_are_understood),
 		cmocka_unit_test(wrong_values_are_refused_by_name),
