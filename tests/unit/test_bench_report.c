@@ -127,10 +127,10 @@ static void degenerate_results_are_shown(void **state)
 	push_bench(&s, "nothing", 0, 0);
 	push_bench(&s, "with\033[31mcolour\n", 1e5, 3);
 	as_bench_text(&s, &style, &out);
-	assert_string_equal(out.p, "constant                   1.00 µs  ±0.0 %      █\n"
-				   "one                        2.00 µs\n"
-				   "zeros                      0    ns              █\n"
-				   "nothing                    -\n"
+	assert_string_equal(out.p, "constant                      1.00 µs  ±0.0 %      █\n"
+				   "one                           2.00 µs\n"
+				   "zeros                         0    ns              █\n"
+				   "nothing                       -\n"
 				   "with\\x1b[31mcolour\\x0a  100,000    s   ±0.0 %      █\n"
 
 				   "\n"
