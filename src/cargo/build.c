@@ -79,7 +79,7 @@ static int output_of(struct words *w, struct as_buf *out, int *ret_status, struc
 	return r;
 }
 
-static const char *cargo_program(void)
+const char *as_cargo_program(void)
 {
 	const char *cargo = getenv("CARGO"); /* cargo tells its subcommands which cargo it is */
 
@@ -139,15 +139,15 @@ static void on_artifact(const json_t *m, const struct as_cargo_wanted *w,
 }
 
 /* What the package's build script asked for at compile time, cargo run gives at run time too. */
-static void on_build_script(const json_t *m, const struct as_cargo_wanted *w,
-			    struct as_cargo_built *ret)
+void as_cargo_on_build_script(const json_t *m, const struct as_cargo_package *p,
+			      struct as_cargo_built *ret)
 {
 	const char *id = json_string_value(json_object_get(m, "package_id"));
 	const char *out_dir = json_string_value(json_object_get(m, "out_dir"));
 	const json_t *pair;
 	size_t at;
 
-	if (!id || strcmp(id, w->package->id) != 0)
+	if (!id || strcmp(id, p->id) != 0)
 		return;
 	if (out_dir)
 		set(ret, "OUT_DIR", out_dir);
@@ -170,13 +170,13 @@ void as_cargo_message(const char *line, size_t n, const struct as_cargo_wanted *
 	if (reason && strcmp(reason, "compiler-artifact") == 0)
 		on_artifact(m, w, ret);
 	else if (reason && strcmp(reason, "build-script-executed") == 0)
-		on_build_script(m, w, ret);
+		as_cargo_on_build_script(m, w->package, ret);
 	json_decref(m);
 }
 
 /* ---- the environment of the program ---- */
 
-static char *folder_of(const char *path)
+char *as_cargo_folder_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -184,13 +184,13 @@ static char *folder_of(const char *path)
 				     : as_xstrdup("/");
 }
 
-static void set_package(struct as_cargo_built *b, const struct as_cargo_package *p)
+void as_cargo_set_package(struct as_cargo_built *b, const struct as_cargo_package *p)
 {
-	AS_CLEANUP(as_free_autop) char *folder = folder_of(p->manifest_path);
+	AS_CLEANUP(as_free_autop) char *folder = as_cargo_folder_of(p->manifest_path);
 	static const char *const parts[] = {"MAJOR", "MINOR", "PATCH"};
 	const char *at = p->version;
 
-	set(b, "CARGO", cargo_program());
+	set(b, "CARGO", as_cargo_program());
 	set(b, "CARGO_MANIFEST_DIR", folder);
 	set(b, "CARGO_MANIFEST_PATH", p->manifest_path);
 	set(b, "CARGO_PKG_NAME", p->name);
@@ -217,9 +217,9 @@ static void set_package(struct as_cargo_built *b, const struct as_cargo_package 
 }
 
 /* Shared objects of the build and of Rust itself, for programs that link them. */
-static void set_library_path(struct as_cargo_built *b)
+void as_cargo_set_library_path(struct as_cargo_built *b)
 {
-	AS_CLEANUP(as_free_autop) char *folder = folder_of(b->executable);
+	AS_CLEANUP(as_free_autop) char *folder = as_cargo_folder_of(b->executable);
 	AS_CLEANUP(as_buf_clear) struct as_buf path = {0}, out = {0};
 	const char *rustc = getenv("RUSTC"), *before = getenv("LD_LIBRARY_PATH");
 	struct words w = {0};
@@ -281,7 +281,7 @@ static int read_metadata(const struct as_cargo_request *q, struct as_cargo_metad
 	struct words w = {0};
 	int r;
 
-	add(&w, cargo_program());
+	add(&w, as_cargo_program());
 	add(&w, "metadata");
 	add(&w, "--no-deps");
 	add_pair(&w, "--format-version", "1");
@@ -301,7 +301,7 @@ static void build_words(struct words *w, const struct as_cargo_request *q,
 							     "--bench", "--lib"};
 	enum as_cargo_kind kind = wanted->target->kind;
 
-	add(w, cargo_program());
+	add(w, as_cargo_program());
 	add(w, verbs[kind]);
 	if (kind >= AS_CARGO_TEST)
 		add(w, "--no-run");
@@ -360,9 +360,9 @@ static int build(const struct as_cargo_request *q, const struct as_cargo_wanted 
 	ret->name = as_xstrdup(wanted->target->name);
 	ret->wants_bench_flag = kind == AS_CARGO_BENCH;
 	if (kind >= AS_CARGO_TEST)
-		ret->folder = folder_of(wanted->package->manifest_path);
-	set_package(ret, wanted->package);
-	set_library_path(ret);
+		ret->folder = as_cargo_folder_of(wanted->package->manifest_path);
+	as_cargo_set_package(ret, wanted->package);
+	as_cargo_set_library_path(ret);
 	return AS_OK;
 }
 

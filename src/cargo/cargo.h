@@ -6,6 +6,7 @@
  *	choose.c	the request and the packages -> one target, or what the reader can choose from
  *	build.c		`cargo build|test|bench --message-format=json-render-diagnostics` -> the
  *			executable and the environment cargo gives it
+ *	benches.c	`cargo bench --no-run` -> every program it would run
  *
  * The project is not edited: CARGO_PROFILE_<NAME>_DEBUG and _STRIP come through the environment,
  * unless the caller has set them. Cargo's messages go to standard error as they are; where cargo
@@ -95,5 +96,30 @@ void as_cargo_message(const char *line, size_t n, const struct as_cargo_wanted *
 int as_cargo_build(const struct as_cargo_request *q, struct as_cargo_built *ret,
 		   int *ret_status, struct as_error *err);
 void as_cargo_built_clear(struct as_cargo_built *b);
+
+/* ---- all benchmarks of a project ---- */
+
+struct as_cargo_benches_request {
+	const char *folder; /* where cargo is called; NULL: here */
+	const char *package, *bench, *profile, *manifest_path; /* as above; bench: --bench */
+	bool workspace;                                        /* all packages */
+	const char *target_dir;                                /* NULL: the project's */
+	const char *const *words;
+	/* NAME=VALUE for cargo beside ours; NULL-terminated, may be NULL */
+	const char *const *environment;
+	const volatile int *interrupted; /* may be NULL */
+};
+struct as_cargo_bench {
+	struct as_cargo_built built;
+	char *package, *target; /* names */
+	enum as_cargo_kind kind;
+};
+struct as_cargo_benches {
+	AS_VEC(struct as_cargo_bench) v;
+};
+/* Builds all that `cargo bench` would run. ret_status as as_cargo_build. */
+int as_cargo_build_benches(const struct as_cargo_benches_request *q,
+			   struct as_cargo_benches *ret, int *ret_status, struct as_error *err);
+void as_cargo_benches_clear(struct as_cargo_benches *b);
 
 #endif

@@ -25,6 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "base/err.h"
+#include "base/nearest.h"
 
 enum as_opt_type {
 	AS_OPT_FLAG,
@@ -73,9 +74,5 @@ int as_options_parse(const struct as_options_request *q, int argc, char **argv,
 		     int *ret_operands, struct as_error *err);
 /* Frees what as_options_parse took for TEXTS; also after it failed. */
 void as_options_clear(const struct as_option *table, void *args);
-
-/* The candidate closest to word (at most a third of its letters wrong, or a prefix); NULL: none
- * near. */
-const char *as_nearest(const char *word, const char *const *candidates, size_t n);
 
 #endif
