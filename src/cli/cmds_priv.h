@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "model/model.h"
 
+extern const struct as_cmd as_cmd_bench;
 extern const struct as_cmd as_cmd_record;
 extern const struct as_cmd as_cmd_report;
 extern const struct as_cmd as_cmd_annotate;

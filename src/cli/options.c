@@ -318,8 +318,11 @@ static int parse_letters(struct parse *p, struct as_error *err)
 
 			return as_fail(err, AS_E_USAGE, 0, "unknown option '-%s'", shown);
 		}
-		if (o->type == AS_OPT_FLAG) {
-			set_value(o, args, NULL, err);
+		if (o->type == AS_OPT_FLAG || (o->bare_letter && s[1] != '=')) {
+			int r = set_value(o, args, o->bare, err);
+
+			if (r < 0)
+				return r;
 			continue;
 		}
 

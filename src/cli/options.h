@@ -56,6 +56,7 @@ struct as_option {
 	const char *def;          /* NULL: zero, not mentioned */
 	const char *def_text;     /* shown instead of def */
 	const char *bare;         /* the value of --name without one; NULL: it needs one */
+	bool bare_letter;         /* the same of its letter; a value follows it by '=' */
 	size_t words;             /* TEXTS: values each time; 0: one */
 	const char *group, *help; /* line breaks in help are kept in --help */
 };

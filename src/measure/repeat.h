@@ -6,9 +6,7 @@
  * Two commands (other.argv set): pairs, a coin for the order of each, until the sequential verdict
  * of stats/paired.h; see there for why it may be looked at as often as it is.
  *
- * What decides between two commands is CPU time where it explains the wall time (0.9 of it or more,
- * waiting for a CPU taken off), else wall time: a starved machine stretches wall time without any
- * change in the program, and a program that sleeps is not described by its CPU time.
+ * rounds.h does it, and says what decides.
  *
  * Interrupted: what there is stays and is handed back.
  */
@@ -16,17 +14,7 @@
 #define AS_MEASURE_REPEAT_H
 
 #include "base/mem.h"
-#include "measure/run.h"
-#include "stats/paired.h"
-
-/* In memory that a fork does not copy: a child begins with ours, and hundreds of runs would be told as
- * its peak. Grows by as_runs_push alone. */
-struct as_runs {
-	AS_VEC(struct as_run) v;
-};
-
-void as_runs_push(struct as_runs *runs, const struct as_run *run);
-void as_runs_clear(struct as_runs *runs);
+#include "measure/rounds.h"
 
 struct as_repeat_request {
 	struct as_run_request run, other; /* other.argv NULL: one command */

@@ -20,6 +20,7 @@
 #include "collect/collect.h"
 #include "measure/counters.h"
 #include "measure/exits.h"
+#include "measure/wait.h"
 #include "measure/watch.h"
 
 #define PAD_VARIABLE  "ASSAY_PAD"
@@ -48,21 +49,46 @@ struct redirection {
 	int saved[3]; /* our own descriptors while the child is made; -1: not touched */
 	cpu_set_t cpus;
 	bool pinned;
+	int pipe_fd; /* where its output is read; -1: none */
 };
+
+#define PIPE_BYTES (256 << 10)
+
+/* Takes file, which becomes fd. */
+static int redirect_to(struct redirection *r, int fd, int file, const char *path,
+		       struct as_error *err)
+{
+	int e = AS_OK;
+
+	r->saved[fd] = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (r->saved[fd] < 0 || dup2(file, fd) < 0)
+		e = as_fail(err, AS_E_IO, errno, "cannot redirect to '%s': %s", path,
+			    strerror(errno));
+	close(file);
+	return e;
+}
+
+static int redirect_to_pipe(struct redirection *r, struct as_error *err)
+{
+	int p[2];
+
+	if (pipe2(p, O_CLOEXEC))
+		return as_fail(err, AS_E_IO, errno, "cannot make a pipe: %s", strerror(errno));
+	r->pipe_fd = p[0];
+	(void)fcntl(p[0], F_SETPIPE_SZ, PIPE_BYTES); /* refused: more switches */
+	(void)fcntl(p[0], F_SETFL, O_NONBLOCK);      /* a new description, so only ours */
+	return redirect_to(r, STDOUT_FILENO, p[1], "a pipe", err);
+}
 
 static int redirect(struct redirection *r, int fd, const char *path, int flags,
 		    struct as_error *err)
 {
-	AS_CLEANUP(as_close_autop) int file = open(path, flags | O_CLOEXEC, 0666);
+	int file = open(path, flags | O_CLOEXEC, 0666);
 
 	if (file < 0)
 		return as_fail(err, AS_E_IO, errno, "cannot open '%s': %s", path,
 			       strerror(errno));
-	r->saved[fd] = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	if (r->saved[fd] < 0 || dup2(file, fd) < 0)
-		return as_fail(err, AS_E_IO, errno, "cannot redirect to '%s': %s", path,
-			       strerror(errno));
-	return AS_OK;
+	return redirect_to(r, fd, file, path, err);
 }
 
 static void restore(struct redirection *r)
@@ -81,6 +107,8 @@ static void restore(struct redirection *r)
 static int prepare_child(const struct as_run_request *q, struct redirection *r,
 			 struct as_error *err)
 {
+	int flags = O_WRONLY | O_CREAT | O_APPEND | (q->output_anew ? O_TRUNC : 0);
+	const char *errors = q->output_pipe ? "/dev/null" : q->output;
 	int e = AS_OK;
 
 	if (q->env_pad_bytes) {
@@ -103,10 +131,12 @@ static int prepare_child(const struct as_run_request *q, struct redirection *r,
 	}
 	if (q->input)
 		e = redirect(r, STDIN_FILENO, q->input, O_RDONLY, err);
-	if (e == AS_OK && q->output)
-		e = redirect(r, STDOUT_FILENO, q->output, O_WRONLY | O_CREAT | O_APPEND, err);
-	if (e == AS_OK && q->output)
-		e = redirect(r, STDERR_FILENO, q->output, O_WRONLY | O_CREAT | O_APPEND, err);
+	if (e == AS_OK && q->output_pipe)
+		e = redirect_to_pipe(r, err);
+	else if (e == AS_OK && q->output)
+		e = redirect(r, STDOUT_FILENO, q->output, flags, err);
+	if (e == AS_OK && errors)
+		e = redirect(r, STDERR_FILENO, errors, flags, err);
 	return e;
 }
 
@@ -299,19 +329,7 @@ static bool go_first(bool first)
 		     : sched_setscheduler(0, SCHED_OTHER, &plain) == 0;
 }
 
-/* Waits for the end without reaping. A signal that interrupts us goes to the child as well. */
-static void wait_for_end(const struct as_run_request *q, pid_t pid)
-{
-	siginfo_t info;
-
-	while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR) {
-		if (q->interrupted && *q->interrupted)
-			(void)kill(pid,
-				   *q->interrupted > 1 ? SIGKILL : SIGINT); /* it may be gone */
-	}
-}
-
-/* The same, with a row now and then. */
+/* Waits for the end without reaping, with a row now and then. */
 static void wait_with_rows(const struct as_run_request *q, const struct as_target *t,
 			   struct as_watch *w, const struct as_counters *c)
 {
@@ -327,7 +345,7 @@ static void wait_with_rows(const struct as_run_request *q, const struct as_targe
 		errno = 0;
 		next = as_watch_tick(w, c, false);
 	}
-	wait_for_end(q, t->pid);
+	as_wait_for_end(&(struct as_wait){.pid = t->pid, .interrupted = q->interrupted});
 }
 
 static void read_counters(const struct as_counters *c, const struct as_plan *plan,
@@ -353,9 +371,15 @@ static void read_peaks(struct as_exits *x, pid_t pid, struct as_run *run)
 	run->v[AS_M_RSS_CHILDREN] = children;
 }
 
-static int release_and_wait(const struct as_run_request *q, struct as_target *t,
+static int release_and_wait(const struct as_run_request *q, struct as_target *t, int pipe_fd,
 			    struct as_run *ret, struct as_error *err)
 {
+	struct as_wait wait = {.pid = t->pid,
+			       .pidfd = t->pidfd,
+			       .drain = pipe_fd >= 0,
+			       .pipe_fd = pipe_fd,
+			       .deadline_ns = q->deadline_ns,
+			       .interrupted = q->interrupted};
 	struct as_counters counters = {0};
 	struct as_exits exits;
 	struct as_watch watch;
@@ -372,13 +396,14 @@ static int release_and_wait(const struct as_run_request *q, struct as_target *t,
 	start = as_now_ns();
 	r = as_target_release(t, err);
 	if (r == AS_OK) {
-		/* with rows we do something meanwhile */
-		bool first = !q->rows && sched_getscheduler(0) == SCHED_OTHER && go_first(true);
+		/* with rows or a pipe we do something meanwhile */
+		bool first = !q->rows && !wait.drain && sched_getscheduler(0) == SCHED_OTHER &&
+			     go_first(true);
 
 		if (q->rows)
 			wait_with_rows(q, t, &watch, &counters);
 		else
-			wait_for_end(q, t->pid);
+			as_wait_for_end(&wait);
 		end = as_now_ns();
 		if (q->rows)
 			(void)as_watch_tick(&watch, &counters, true);
@@ -394,6 +419,7 @@ static int release_and_wait(const struct as_run_request *q, struct as_target *t,
 			;
 		read_usage(t, ret);
 		ret->wait_status = t->wait_status;
+		ret->timed_out = wait.timed_out;
 		if (exits.fd >= 0)
 			read_peaks(&exits, t->pid, ret);
 		ret->v[AS_M_STEAL] = as_stolen_s() - held.steal;
@@ -413,7 +439,7 @@ static int release_and_wait(const struct as_run_request *q, struct as_target *t,
 
 int as_run_once(const struct as_run_request *q, struct as_run *ret, struct as_error *err)
 {
-	struct redirection redirection = {.saved = {-1, -1, -1}};
+	struct redirection redirection = {.saved = {-1, -1, -1}, .pipe_fd = -1};
 	struct as_target target;
 	struct as_error own = {0};
 	int r;
@@ -429,9 +455,10 @@ int as_run_once(const struct as_run_request *q, struct as_run *ret, struct as_er
 	}
 	restore(&redirection);
 	if (r == AS_OK) {
-		r = release_and_wait(q, &target, ret, &own);
+		r = release_and_wait(q, &target, redirection.pipe_fd, ret, &own);
 		as_target_clear(&target);
 	}
+	as_close_autop(&redirection.pipe_fd);
 	if (r < 0 && err)
 		*err = own;
 	return r;

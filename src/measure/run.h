@@ -71,9 +71,13 @@ struct as_watch_rows;
 
 struct as_run_request {
 	char *const *argv;
-	const char *folder;    /* where it runs; NULL: here */
-	const char *input;     /* file for standard input; NULL: ours */
-	const char *output;    /* file for standard output and error; NULL: ours */
+	const char *folder; /* where it runs; NULL: here */
+	const char *input;  /* file for standard input; NULL: ours */
+	const char *output; /* file for standard output and error; NULL: ours */
+	bool output_anew;   /* the file is emptied first, not added to */
+	bool output_pipe;   /* a pipe instead, that is read and forgotten; error: /dev/null */
+	uint64_t
+		deadline_ns; /* of CLOCK_MONOTONIC: it is ended then, with its tree; 0: never */
 	const cpu_set_t *cpus; /* that it may run on; NULL: as we may */
 	/* length of a variable added, so that stacks start elsewhere; AS_ENV_PAD_MAX at most */
 	unsigned env_pad_bytes;
@@ -94,6 +98,7 @@ struct as_run {
 	float counted[AS_ROWS_MAX], error[AS_ROWS_MAX];
 	char placed[80]; /* hybrid machine: the time on each kind of core; else "" */
 	int wait_status;
+	bool timed_out; /* ended at the deadline: what was measured until then is no run */
 	int exec_errno; /* the program could not be run; the rest means nothing */
 };
 

@@ -18,7 +18,7 @@ struct args {
 	uint64_t duration_ns, size, span[2];
 	int format;
 	struct as_texts names, scans;
-	const char *shell;
+	const char *shell, *ignore;
 };
 struct common {
 	bool help;
@@ -58,6 +58,12 @@ static const struct as_option table[] = {
 	 AT(scans),
 	 .words = 3,
 	 .arg = "VAR MIN MAX"},
+	{.name = "ignore",
+	 .letter = 'i',
+	 .type = AS_OPT_TEXT,
+	 AT(ignore),
+	 .bare = "all",
+	 .bare_letter = true},
 	{.name = "shell", .letter = 'S', .type = AS_OPT_TEXT, AT(shell), .bare = "sh"},
 	{0},
 };
@@ -214,6 +220,22 @@ static void a_value_may_be_left_out_where_there_is_one_for_that(void **state)
 	assert_int_equal(run.n, 1);
 }
 
+static void a_letter_may_do_without_a_value_too(void **state)
+{
+	struct run run = {0};
+
+	parse(&run, "-iq x", false);
+	assert_int_equal(run.r, 0);
+	assert_string_equal(run.a.ignore, "all");
+	assert_true(run.a.quiet);
+	assert_int_equal(run.n, 1);
+	parse(&run, "-i=1,2 x", false);
+	assert_string_equal(run.a.ignore, "1,2");
+	parse(&run, "--ignore x", false);
+	assert_string_equal(run.a.ignore, "all");
+	assert_int_equal(run.n, 1);
+}
+
 static void what_stands_behind_two_dashes_is_told(void **state)
 {
 	struct run run = {0};
@@ -335,6 +357,7 @@ int main(void)
 		cmocka_unit_test(a_program_keeps_its_own_options),
 		cmocka_unit_test(options_may_be_given_again_and_again),
 		cmocka_unit_test(a_value_may_be_left_out_where_there_is_one_for_that),
+		cmocka_unit_test(a_letter_may_do_without_a_value_too),
 		cmocka_unit_test(what_stands_behind_two_dashes_is_told),
 		cmocka_unit_test(negative_numbers_are_values),
 		cmocka_unit_test(units_are_understood),

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * assay bench: one table of options (cmd_bench.c), and a file for each thing it does: bench_*.c. A form
+ * of the command is a row in cmd_bench.c: a first word, or an option that chooses it.
+ */
+#ifndef AS_CLI_BENCH_PRIV_H
+#define AS_CLI_BENCH_PRIV_H
+
+#include "bench/command.h"
+#include "bench/result.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+
+enum as_bench_fail_on { AS_BENCH_FAIL_ON_NOTHING, AS_BENCH_FAIL_ON_SLOWER };
+enum as_bench_sort { AS_BENCH_SORT_AUTO, AS_BENCH_SORT_COMMAND, AS_BENCH_SORT_MEAN };
+enum as_bench_format { AS_BENCH_TEXT, AS_BENCH_JSON };
+enum as_bench_style { /* hyperfine's */
+		      AS_BENCH_STYLE_AUTO,
+		      AS_BENCH_STYLE_BASIC,
+		      AS_BENCH_STYLE_FULL,
+		      AS_BENCH_STYLE_NOCOLOR,
+		      AS_BENCH_STYLE_COLOR,
+		      AS_BENCH_STYLE_NONE
+};
+
+struct as_bench_args {
+	/* which commands */
+	struct as_texts vs, names, params, scans, lists;
+	const char *reference, *reference_name, *step;
+	/* how often */
+	int64_t runs, min_runs, max_runs, warmup;
+	double until_percent, delta_percent;
+	uint64_t budget_ns, timeout_ns;
+	/* how they run */
+	const char *shell, *overhead, *setup, *cleanup, *input, *ignore_failure;
+	struct as_texts prepare, conclude, output;
+	bool no_shell, show_output, leave_running, no_copy;
+	/* output */
+	const char *json, *export_json, *export_csv, *export_markdown, *export_asciidoc,
+		*export_org;
+	int format, sort, unit, fail_on, style;
+};
+
+/* ---- bench_commands.c ---- */
+
+/* Commands measured from outside: the form without a word or an option that chooses another. */
+int as_bench_commands(struct as_cmd_ctx *ctx, struct as_error *err);
+
+/* ---- bench_output.c: what every form ends with ---- */
+
+/* The set as --format says to standard output, and every file that was asked for. */
+int as_bench_print(const struct as_cmd_ctx *ctx, struct as_bench_set *set,
+		   struct as_error *err);
+/* AS_EXIT_GATE with --fail-on slower and a verdict that is; else AS_EXIT_FINE. */
+int as_bench_exit(const struct as_bench_args *a, const struct as_bench_set *set);
+
+#endif
