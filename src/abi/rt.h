@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The in-target runtime (src/rt): what the tool, the code it puts into a running program, and the
+ * reader of what that code writes agree on. x86-64, little-endian. Plain layouts, no functions.
+ *
+ * Four pieces of memory in the target:
+ *
+ *	image		r-x. as_rt_image and code; position independent, no relocations, no data of
+ *			its own. May lie there more than once (near each patched module).
+ *	home		rw-, private, survives fork. struct as_rt_home, then struct as_rt_hook for
+ *			each patched function.
+ *	contexts	rw-, private, MAP_NORESERVE, MADV_WIPEONFORK (and DONTDUMP). context_max times
+ *			AS_RT_CONTEXT_BYTES, zeroed. What is in them is the runtime's alone. Number 0
+ *			is never claimed: every thread's gs base points at it until the thread's first
+ *			event.
+ *	shared		one memfd: struct as_rt_control in the first AS_RT_CONTROL_BYTES, then
+ *			context_max rings of AS_RT_RING_HEAD_BYTES + ring_bytes each. Sparse: what no
+ *			thread uses is never touched. Everything zero is a valid start but for the
+ *			fields said to be set before the first call.
+ *
+ * A patched function jumps to its thunk, which does no more than
+ *
+ *	movabs $hook, %r11
+ *	jmp    image + as_rt_image.entry[hook->kind]
+ *
+ * with all other registers and the stack as its caller left them; flags and r10 are free.
+ * hook->original is the address that behaves as the function did before (a trampoline).
+ *
+ * gs base: `fs:[0]` of a thread with TLS is its own address (psABI); a context belongs to the
+ * running thread when it holds the same value. New threads inherit their creator's gs base, a
+ * fork's child finds its contexts wiped: both differ, and claim a context of their own.
+ *
+ * Order. What leaves (FREE, REALLOC_BEGIN, MUNMAP) is written before the original is called, what
+ * comes (ALLOC, REALLOC, MMAP) after it. Therefore: when an ALLOC of an address that is still
+ * live has been read, the record that frees it is already in some ring, below the `pos` that
+ * ring has now. Order within a ring is the thread's order; a signal handler's records may stand
+ * between those of the call it interrupted.
+ */
+#ifndef AS_ABI_RT_H
+#define AS_ABI_RT_H
+
+#include <stdint.h>
+
+#define AS_RT_MAGIC   0x3154524153534153ull /* "SASSART1" */
+#define AS_RT_VERSION 1
+
+/*
+ * Kinds of entry, by what the arguments mean. All up to the fourth integer argument reach the
+ * original unchanged, whether named here or not (mmap, mremap, exec: six).
+ *
+ *	SIZE		size first: malloc, valloc, pvalloc, mallocx, operator new (plain, nothrow,
+ *			aligned), mi_malloc, mi_zalloc, mi_malloc_aligned, __rust_alloc
+ *	COUNT		count, size: calloc, mi_mallocn, mi_calloc_aligned
+ *	ALIGN		alignment, size: memalign, aligned_alloc
+ *	HEAP		something, size: mi_heap_malloc
+ *	POINTER		&pointer, alignment, size; 0 is success: posix_memalign
+ *	REALLOC		pointer, size: realloc, rallocx, mi_realloc_aligned
+ *	REALLOC_COUNT	pointer, count, size: reallocarray, mi_recalloc
+ *	REALLOC_RUST	pointer, old size, alignment, size: __rust_realloc
+ *	RESIZE		pointer, size; in place; yields the size it has then: xallocx
+ *	FREE		pointer first: free, cfree, free_sized, free_aligned_sized, dallocx, sdallocx,
+ *			operator delete (all forms), mi_free and kin, __rust_dealloc
+ *	MMAP MUNMAP MREMAP	as the functions of libc
+ *	MODULES		the dynamic linker's r_brk: tells that mappings changed, waits (SYNC)
+ *	EXEC		execve, execv, fexecve, execveat: tells, waits (SYNC)
+ *
+ * A function that may throw through its caller is not to be given to the runtime: no unwinder of
+ * the target knows the runtime's frames. Functions that only look (malloc_usable_size) stay as
+ * they are: pointers are never changed.
+ */
+enum as_rt_kind {
+	AS_RT_SIZE = 0,
+	AS_RT_COUNT = 1,
+	AS_RT_ALIGN = 2,
+	AS_RT_HEAP = 3,
+	AS_RT_POINTER = 4,
+	AS_RT_REALLOC = 5,
+	AS_RT_REALLOC_COUNT = 6,
+	AS_RT_REALLOC_RUST = 7,
+	AS_RT_RESIZE = 8,
+	AS_RT_FREE = 9,
+	AS_RT_MMAP = 10,
+	AS_RT_MUNMAP = 11,
+	AS_RT_MREMAP = 12,
+	AS_RT_MODULES = 13,
+	AS_RT_EXEC = 14,
+	AS_RT_KINDS = 15,
+};
+
+/* At the image's first byte. Offsets are from there. */
+struct as_rt_image {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t bytes; /* all of the image, to be mapped r-x */
+	uint32_t text_off, text_bytes;
+	uint32_t eh_frame_off, eh_frame_bytes; /* CFI of the text, svma = offset, pc-relative */
+	uint32_t kinds;                        /* AS_RT_KINDS */
+	uint32_t context_bytes;                /* AS_RT_CONTEXT_BYTES */
+	uint32_t entry[AS_RT_KINDS];
+	uint32_t reserved;
+};
+_Static_assert(sizeof(struct as_rt_image) == 104, "layout is shared with the image");
+
+/* One per patched function, in the home. 32 bytes. Written by the tool, read by the runtime. */
+struct as_rt_hook {
+	uint64_t original;
+	uint64_t home; /* address of struct as_rt_home */
+	uint16_t id;   /* told in each record */
+	uint16_t kind; /* enum as_rt_kind; for the reader: the thunk chose the entry */
+	uint32_t reserved;
+	uint64_t reserved2;
+};
+
+/* Written by the tool before the first call. Addresses are the target's. */
+struct as_rt_home {
+	uint64_t magic;
+	uint64_t control;
+	uint64_t rings;
+	uint64_t contexts;
+	uint32_t context_max; /* 2 … AS_RT_CONTEXTS */
+	uint32_t ring_bytes;  /* power of two, 64 KiB … 1 GiB */
+	uint64_t reserved[3];
+};
+
+#define AS_RT_CONTEXTS      1024
+#define AS_RT_CONTEXT_BYTES 0x60000u
+/* Nodes of a thread between two RESETs. */
+#define AS_RT_NODES         8192u
+
+/* ---- control ---- */
+
+enum as_rt_flags {
+	AS_RT_PAUSED = 1,      /* nothing is recorded */
+	AS_RT_NO_STACKS = 2,   /* node is 0 everywhere */
+	AS_RT_FREE_STACKS = 4, /* FREE records have a node: two units long */
+	AS_RT_FSGSBASE =
+		8, /* the CPU and kernel let programs write the gs base (AT_HWCAP2 & 2) */
+	AS_RT_NO_CHILDREN = 16, /* processes other than control.pid record nothing */
+	/* A thread whose ring is full waits for room, up to full_wait_us per record, as long as
+	 * heartbeat changes; without the flag the record is dropped at once. */
+	AS_RT_WAIT_FULL = 32,
+	/* The target has a seccomp filter: no system call is made to find out whether memory can be
+	 * read; only frames between sp and stack_end_avma are followed. */
+	AS_RT_NO_PROBE = 64,
+};
+
+/* Executable mapping, or part of one. Sorted by start_avma, not overlapping. */
+struct as_rt_module {
+	uint64_t start_avma, end_avma;
+	uint64_t bias; /* avma - svma */
+	uint64_t
+		table; /* where the target has the table's blob mapped (unwind/table.h); 0: none */
+	uint32_t segments; /* of the table */
+	uint32_t flags;    /* enum as_rt_module_flags */
+};
+
+enum as_rt_module_flags {
+	AS_RT_MODULE_SELF = 1, /* a copy of the runtime's image */
+};
+
+#define AS_RT_MODULES_MAX   6144
+#define AS_RT_CONTROL_BYTES 0x42000u
+
+struct as_rt_control {
+	/* set by the tool before the first call */
+	uint64_t magic;
+	uint32_t version;
+	uint32_t pid; /* of the process the runtime was put into */
+	uint32_t full_wait_us;
+	uint32_t reserved0;
+	/* end of the first thread's stack, from /proc/PID/maps; 0: not known */
+	uint64_t stack_end_avma;
+	uint64_t reserved1[4];
+
+	/* written by the recorder at any time: read at each event */
+	uint64_t clock_ns; /* CLOCK_MONOTONIC, about each 100 us */
+	uint32_t flags;    /* enum as_rt_flags */
+	/* Odd while modules are being changed. Each change starts all threads' nodes anew. */
+	uint32_t modules_seq;
+	uint32_t heartbeat;    /* changes while the recorder drains */
+	uint32_t modules_done; /* SYNC records up to this serial were acted upon; futex */
+	uint64_t reserved2[5];
+
+	/* written by the target, atomically */
+	uint64_t lost_no_context; /* events of threads that found no free context */
+	uint32_t sync_serial;     /* SYNC records so far; futex: the recorder may wait for it */
+	uint32_t sync_timeouts;   /* waits that ended unanswered */
+	uint64_t full_waits;      /* waits because of a full ring */
+	uint64_t reserved3[5];
+
+	/*
+	 * Who has context and ring i: a thread id, 0: free. The target claims by compare and swap
+	 * from 0; the recorder stores 0 when the thread is gone and its ring is read to the end.
+	 */
+	uint32_t owner[AS_RT_CONTEXTS];
+
+	/* recorder; consistent when modules_seq is even and unchanged */
+	uint32_t module_count;
+	uint32_t reserved4[15];
+	struct as_rt_module module[AS_RT_MODULES_MAX];
+};
+_Static_assert(sizeof(struct as_rt_control) <= AS_RT_CONTROL_BYTES, "control page");
+
+/* ---- rings ---- */
+
+#define AS_RT_RING_HEAD_BYTES 4096u
+/* Never used, so that a signal handler that comes between test and reservation finds room. */
+#define AS_RT_RING_SLACK      4096u
+
+enum as_rt_record_kind {
+	AS_RT_REC_NONE = 0,
+	AS_RT_REC_ALLOC = 1,
+	AS_RT_REC_FREE = 2,
+	AS_RT_REC_REALLOC_BEGIN = 3,
+	AS_RT_REC_REALLOC = 4,
+	AS_RT_REC_MMAP = 5,
+	AS_RT_REC_MUNMAP = 6,
+	AS_RT_REC_MREMAP = 7,
+	AS_RT_REC_NODE = 8,
+	AS_RT_REC_RESET = 9,
+	AS_RT_REC_TIME = 10,
+	AS_RT_REC_THREAD = 11,
+	AS_RT_REC_SYNC = 12,
+	AS_RT_REC_KINDS = 16,
+};
+
+/*
+ * A ring. Byte p of the thread's records is data[p & (ring_bytes - 1)]. The thread reserves
+ * [pos, pos + n) when pos + n - consumed <= ring_bytes - AS_RT_RING_SLACK, by one add to pos that
+ * signal handlers cannot split, then writes the record and its head last. What does not fit is
+ * not reserved but counted in lost[]: received + lost is what happened, exactly. After a loss the
+ * thread writes RESET before it names a node again.
+ *
+ * Reader: at p < pos, load the head (acquire). It is complete when head.tag == (uint32_t)(p >> 4).
+ * Otherwise it is being written, or its writer died or left by longjmp in between (then it never
+ * comes: step 16 bytes at a time to the next head whose tag fits; at most one record is lost).
+ * pos and consumed only grow; a new owner of the ring goes on where the last one ended.
+ */
+struct as_rt_ring {
+	uint64_t pos; /* target */
+	uint64_t fs;  /* target: the owner's thread pointer */
+	uint32_t tid, pid;
+	uint64_t reserved1[5];
+	uint64_t consumed; /* recorder */
+	uint64_t reserved2[7];
+	uint64_t lost[AS_RT_REC_KINDS]; /* target: records dropped, by kind; only grows */
+	uint64_t lost_bytes;            /* target: sizes of the ALLOC and REALLOC among them */
+					/* The head fills AS_RT_RING_HEAD_BYTES; data follow. */
+};
+_Static_assert(sizeof(struct as_rt_ring) <= AS_RT_RING_HEAD_BYTES, "ring head");
+
+/* First 8 bytes of each record. Records begin at multiples of 16. */
+struct as_rt_head {
+	uint8_t kind;  /* enum as_rt_record_kind */
+	uint8_t units; /* length in 16 bytes */
+	uint16_t hook; /* as_rt_hook.id; 0 where no function is named */
+	uint32_t tag;  /* position of the record, >> 4 */
+};
+
+/*
+ * Nodes: one frame each, as a chain to the outermost. Known by id within one ring since its last
+ * RESET or THREAD. id 0: no stack. Ids with AS_RT_NODE_ONCE belong to the next event that names
+ * them only, and may be told before their parents; others are told after them.
+ */
+#define AS_RT_NODE_ONCE 0x80000000u
+
+enum as_rt_node_flags {
+	AS_RT_NODE_EXACT = 1, /* avma is a pc (interrupted by a signal), not a return address */
+	AS_RT_NODE_BY_FP = 2, /* its caller was found by the frame pointer: to be checked */
+	/* Frames are missing between this one and its parent. */
+	AS_RT_NODE_TRUNCATED = 4,
+};
+
+struct as_rt_rec_alloc {
+	struct as_rt_head head;
+	uint64_t ptr; /* 0: failed */
+	uint64_t size_bytes;
+	uint32_t node;
+	uint32_t align; /* 0: the allocator's own */
+};
+/* FREE of a null pointer is not recorded. */
+struct as_rt_rec_free {
+	struct as_rt_head head;
+	uint64_t ptr;
+	/* two units only: */
+	uint32_t node, reserved;
+	uint64_t reserved2;
+};
+/* The block at ptr is about to be given to realloc; a REALLOC with old == ptr follows. */
+struct as_rt_rec_realloc_begin {
+	struct as_rt_head head;
+	uint64_t ptr;
+};
+/*
+ * old 0: an allocation. new 0 with size_bytes > 0: failed, the old block stays; with 0: freed.
+ * Of xallocx: new == old, size_bytes what it has then (no record when it could not be resized).
+ */
+struct as_rt_rec_realloc {
+	struct as_rt_head head;
+	uint64_t old, new_ptr, size_bytes;
+	uint32_t node, align;
+	uint64_t reserved;
+};
+struct as_rt_rec_mmap {
+	struct as_rt_head head;
+	uint64_t addr, length_bytes; /* successful calls only */
+	uint32_t node, prot, flags;
+	int32_t fd;
+	uint64_t off;
+};
+/* Before the call; a second record with failed = 1 takes it back. */
+struct as_rt_rec_munmap {
+	struct as_rt_head head;
+	uint64_t addr, length_bytes;
+	uint32_t node, failed;
+};
+struct as_rt_rec_mremap {
+	struct as_rt_head head;
+	uint64_t old, old_bytes, new_addr, new_bytes;
+	uint32_t node, flags;
+};
+struct as_rt_rec_node {
+	struct as_rt_head head;
+	uint32_t id, parent; /* parent 0: the outermost frame that was found */
+	uint64_t avma;       /* return address, see AS_RT_NODE_EXACT */
+	uint32_t flags;      /* enum as_rt_node_flags */
+	uint32_t end;        /* enum as_stack_end, where parent is 0 or TRUNCATED is set */
+};
+struct as_rt_rec_reset {
+	struct as_rt_head head;
+	uint64_t reserved;
+};
+struct as_rt_rec_time {
+	struct as_rt_head head;
+	uint64_t clock_ns; /* as control said when the thread's next event came */
+};
+/* First record of each owner of a ring. Implies RESET. */
+struct as_rt_rec_thread {
+	struct as_rt_head head;
+	uint32_t tid, pid;
+	uint64_t fs;
+	uint64_t clock_ns;
+};
+/* The thread waits until control.modules_done has reached serial, at most 200 ms. */
+struct as_rt_rec_sync {
+	struct as_rt_head head;
+	uint32_t kind, serial; /* AS_RT_MODULES or AS_RT_EXEC */
+	uint32_t tid, pid; /* of the caller, which in a vfork child is not the ring's owner */
+	uint64_t clock_ns;
+};
+
+_Static_assert(sizeof(struct as_rt_head) == 8, "record head");
+_Static_assert(sizeof(struct as_rt_rec_alloc) == 32, "record");
+_Static_assert(sizeof(struct as_rt_rec_free) == 32, "record");
+_Static_assert(sizeof(struct as_rt_rec_realloc) == 48, "record");
+_Static_assert(sizeof(struct as_rt_rec_mmap) == 48, "record");
+_Static_assert(sizeof(struct as_rt_rec_munmap) == 32, "record");
+_Static_assert(sizeof(struct as_rt_rec_mremap) == 48, "record");
+_Static_assert(sizeof(struct as_rt_rec_node) == 32, "record");
+_Static_assert(sizeof(struct as_rt_rec_thread) == 32, "record");
+_Static_assert(sizeof(struct as_rt_rec_sync) == 32, "record");
+
+#endif
