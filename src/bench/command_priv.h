@@ -12,7 +12,7 @@ struct as_measured {
 	const struct as_copies *copies; /* one a command; none: nothing was looked at */
 };
 void as_commands_tell(const struct as_measured *m, struct as_commands_result *ret);
-/* What the runs of one command look like: first run, kinds, drift, apart. */
-void as_command_notes(struct as_bench *b, const struct as_runs *runs);
+/* What the runs of one command look like: first run, kinds, apart, and drift where it is not paired. */
+void as_command_notes(struct as_bench *b, const struct as_runs *runs, bool paired);
 
 #endif

@@ -17,6 +17,7 @@
 #define FIRST_SHARE 0.1
 #define APART_LEAST 10 /* runs, before any can be said to stand apart */
 #define APART_NAMED 3
+#define APART_MOVES 0.02 /* of the plain mean, below which they are not worth a word */
 #define LAYOUT      0.05 /* below it two builds may differ by where their code lies */
 #define SURE_DRIFT  0.3  /* correlation worth a word */
 
@@ -96,6 +97,15 @@ static char *time_text(double s)
 	return as_buf_detach(&b);
 }
 
+static double mean(const double *v, size_t n)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += v[i];
+	return sum / (double)n;
+}
+
 static void note_first(struct as_bench *b, const double *v, size_t n)
 {
 	AS_CLEANUP(as_free_autop) char *first = NULL, *others = NULL;
@@ -152,29 +162,47 @@ static const char *cause(const struct as_run *run, double excess_s)
 	return "";
 }
 
+/* Those that took longer by themselves move the plain mean by more than the estimate is sure of. */
+static bool mean_is_moved(const double *v, size_t n, const bool *apart,
+			  const struct as_runs_summary *s)
+{
+	double excess = 0;
+
+	for (size_t i = 0; i < n; i++)
+		excess += apart[i] && v[i] > s->median ? (v[i] - s->median) / (double)n : 0;
+	return excess > AS_MAX((s->high - s->low) / 2, APART_MOVES * s->median);
+}
+
 static void note_apart(struct as_bench *b, const struct as_runs *runs, const double *v)
 {
-	size_t n = runs->v.n, named = 0, found;
+	size_t n = runs->v.n, named = 0, slow = 0, worst = 0;
 	AS_CLEANUP(as_free_autop) bool *apart = as_xcalloc(n + 1, sizeof *apart);
 	AS_CLEANUP(as_buf_clear) struct as_buf text = {0};
 	struct as_runs_summary s;
 
-	if (n < APART_LEAST)
+	if (n < APART_LEAST || !as_runs_outliers(v, n, apart))
 		return;
-	found = as_runs_outliers(v, n, apart);
 	as_runs_summarise(v, n, &s);
-	for (size_t i = 0; i < n && named < APART_NAMED; i++) {
-		if (!apart[i] || v[i] < s.median * (1 + FIRST_SHARE))
-			continue;
-		as_buf_addf(&text, "%srun %zu took %.3g times as long%s", named++ ? "; " : "",
-			    i + 1, v[i] / s.median, cause(&runs->v.v[i], v[i] - s.median));
-	}
-	if (!named || found * 5 > n) /* then they are no exceptions */
+	if (!mean_is_moved(v, n, apart, &s))
 		return;
+	for (size_t i = 0; i < n; i++) {
+		slow += apart[i] && v[i] > s.median;
+		worst = v[i] > v[worst] ? i : worst;
+	}
+	for (size_t i = 0; i < n && slow <= APART_NAMED; i++) {
+		if (apart[i] && v[i] > s.median)
+			as_buf_addf(&text, "%srun %zu took %.3g times as long%s",
+				    named++ ? "; " : "", i + 1, v[i] / s.median,
+				    cause(&runs->v.v[i], v[i] - s.median));
+	}
+	if (!named)
+		as_buf_addf(&text, "%zu runs took longer, run %zu %.3g times%s", slow,
+			    worst + 1, v[worst] / s.median,
+			    cause(&runs->v.v[worst], v[worst] - s.median));
 	as_bench_note(&b->notes, "apart",
-		      "%s%s: nothing is left out, the estimate is one that single runs do not "
-		      "move; mean and range hold them",
-		      text.p, found > named ? "; and more" : "");
+		      "%s: they count, but the estimate is one that single runs do not move "
+		      "(the plain mean is %+.0f %% off)",
+		      text.p, 100 * (mean(v, n) / s.mean - 1));
 }
 
 static void note_drift(struct as_bench *b, const double *v, size_t n)
@@ -184,12 +212,12 @@ static void note_drift(struct as_bench *b, const double *v, size_t n)
 	as_runs_summarise(v, n, &s);
 	if (s.drift >= SURE_DRIFT)
 		as_bench_note(&b->notes, "drift",
-			      "runs next to each other are alike (correlation %.1f): the "
-			      "machine's speed moves, intervals are widened for it",
+			      "the machine's speed moves (runs next to each other correlate by "
+			      "%.1f): the interval is widened for it",
 			      s.drift);
 }
 
-void as_command_notes(struct as_bench *b, const struct as_runs *runs)
+void as_command_notes(struct as_bench *b, const struct as_runs *runs, bool paired)
 {
 	size_t n = runs->v.n;
 	AS_CLEANUP(as_free_autop) double *wall = as_xreallocarray(NULL, n + 1, sizeof *wall);
@@ -202,7 +230,8 @@ void as_command_notes(struct as_bench *b, const struct as_runs *runs)
 	note_first(b, wall, n);
 	note_kinds(b, wall, cpu, n);
 	note_apart(b, runs, wall);
-	note_drift(b, wall, n);
+	if (!paired) /* pairs cancel it */
+		note_drift(b, wall, n);
 }
 
 static void note_failures(const struct as_measured *m, struct as_bench *b,
@@ -318,7 +347,7 @@ static void tell_command(const struct as_measured *m, size_t i, struct as_bench 
 	take_values(a, overhead, &v);
 	fill_clocks(b, &v, by_cpu(m, i));
 	fill_runs(b, a);
-	as_command_notes(b, &a->runs);
+	as_command_notes(b, &a->runs, m->q->n > 1);
 	if (overhead && overhead->runs.v.n) {
 		take_values(overhead, NULL, &less);
 		note_overhead(m, b, &less);

@@ -509,7 +509,8 @@ static void finish(struct state *s)
 	for (size_t i = 1; i < s->q->n; i++) {
 		if (!is_compared(s, i))
 			continue;
-		if (!s->arms[i].decided && r->v[i].d[0].n >= 3)
+		/* at t = 1 all of the error is spent: one more look could not say anything */
+		if (!s->arms[i].decided && r->v[i].d[0].n >= 3 && s->arms[i].sequence.t < 1)
 			look(s, i, true);
 		both_ratios(&r->v[i]);
 		estimate_needed(s, i);
