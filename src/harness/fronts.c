@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The fronts there are: see front.h. The first is the default. */
+#include "harness/front.h"
+
+const struct as_bench_front *const as_bench_fronts[] = {&as_plain_front, NULL};
