@@ -2,8 +2,10 @@
 /* Commands measured: see command.h. */
 #include "bench/command.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/sys.h"
 #include "bench/command_priv.h"
@@ -161,6 +163,39 @@ static int measure(struct work *w, struct as_rounds *ret, struct as_error *err)
 	return as_rounds(&rounds, ret, err);
 }
 
+/* Before anything is run: what is not there is told, not found out after the others. */
+static int check_programs(const struct work *w, struct as_error *err)
+{
+	for (size_t i = 0; i < w->q->n; i++) {
+		const char *name = w->q->v[i].words.v[0];
+		AS_CLEANUP(as_free_autop) char *path = as_history_which(name);
+		bool is_there = strchr(name, '/') && access(name, F_OK) == 0;
+
+		if (!path && !is_there && !w->q->v[i].prepare)
+			return as_fail(err, AS_E_NOTFOUND, ENOENT, "cannot run '%s': %s", name,
+				       strchr(name, '/') ? "there is no such file"
+							 : "it is not in PATH");
+	}
+	return AS_OK;
+}
+
+/* Not one run of any ended within the budget: there is nothing to tell. */
+static int check_any(const struct work *w, const struct as_rounds *r, struct as_error *err)
+{
+	const struct as_rounds_request *q = &w->q->rounds;
+
+	for (size_t i = 0; i < w->q->n; i++) {
+		if (r->v[i].runs.v.n || r->v[i].out)
+			return AS_OK;
+	}
+	if (!r->out_of_budget)
+		return AS_OK;
+	return as_fail(err, AS_E_LIMIT, 0,
+		       "not one run of '%s' ended within --budget, %g s\n  a longer one, or "
+		       "--timeout for single runs",
+		       w->q->v[0].name, q->budget_s);
+}
+
 int as_commands_measure(const struct as_commands_request *q, struct as_commands_result *ret,
 			struct as_error *err)
 {
@@ -174,7 +209,11 @@ int as_commands_measure(const struct as_commands_request *q, struct as_commands_
 
 	*ret = (struct as_commands_result){0};
 	if (r == AS_OK)
+		r = check_programs(&w, &own);
+	if (r == AS_OK)
 		r = measure(&w, &rounds, &own);
+	if (r == AS_OK)
+		r = check_any(&w, &rounds, &own);
 	m.rounds = &rounds;
 	as_commands_tell(&m, ret);
 	cleaned = clean_up(&w, r < 0 ? NULL : &own);

@@ -253,6 +253,8 @@ static void note_failures(const struct as_measured *m, struct as_bench *b,
 	if (a->failed_run && many && a->failures > 1)
 		as_bench_note(&b->notes, "failures", "%zu of %zu runs failed, and count",
 			      a->failures, a->runs.v.n);
+	if (!a->runs.v.n && !a->out && m->rounds->out_of_budget)
+		as_bench_note(&b->notes, "budget", "not one run ended within the budget");
 	if (a->timeouts)
 		as_bench_note(&b->notes, "timeout",
 			      "run %zu did not end within %g s and was ended%s", a->timeout_run,
@@ -469,7 +471,7 @@ void as_commands_tell(const struct as_measured *m, struct as_commands_result *re
 		const struct as_arm_result *a = &m->rounds->v[i];
 		struct as_bench b;
 
-		ret->failed += a->out;
+		ret->failed += a->out || (!a->runs.v.n && !m->rounds->interrupted);
 		tell_command(m, i, &b);
 		as_vec_push(&set->benches, b);
 	}

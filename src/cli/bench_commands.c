@@ -475,6 +475,16 @@ static void catch_signals(void)
 	(void)sigaction(SIGHUP, &sa, NULL);
 }
 
+/* Also that not one run was a success. */
+static bool anything_measured(const struct as_bench_set *set)
+{
+	as_vec_foreach (b, &set->benches) {
+		if (b->processes || b->notes.n)
+			return true;
+	}
+	return false;
+}
+
 static int measure(struct work *w, struct as_error *err)
 {
 	struct progress progress = {.w = w};
@@ -499,9 +509,8 @@ static int measure(struct work *w, struct as_error *err)
 	r = as_commands_measure(&q, &result, &failure);
 	if (q.rounds.progress)
 		(void)as_write_all(STDERR_FILENO, "\r\033[K", 4, NULL); /* progress only */
-	p = result.set.benches.n && result.set.benches.v[0].processes
-		    ? as_bench_print(w->ctx, &result.set, &printing)
-		    : AS_OK;
+	p = anything_measured(&result.set) ? as_bench_print(w->ctx, &result.set, &printing)
+					   : AS_OK;
 	if (r < 0) {
 		hint_words(w, &failure);
 		*err = failure;

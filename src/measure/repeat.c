@@ -62,6 +62,7 @@ int as_repeat(const struct as_repeat_request *q, struct as_repeat *ret, struct a
 		.budget_of_runs = true,
 		.delta = q->delta,
 		.ignore_failure = q->ignore_failure,
+		.failure_ends = true,
 		.keep_strays = true, /* they are the user's */
 		.interrupted = q->interrupted,
 		.seed = q->seed,

@@ -388,19 +388,6 @@ static bool choose(struct state *s)
 	return true;
 }
 
-/* Whether there is anything to go on for, now that one is out. */
-static bool others_left(const struct state *s)
-{
-	bool any_compared = false;
-
-	for (size_t i = 1; i < s->q->n; i++) {
-		any_compared |= is_compared(s, i);
-		if (is_compared(s, i) && !s->r->v[i].out)
-			return true;
-	}
-	return !any_compared;
-}
-
 /* The order of a round: Fisher and Yates. */
 static size_t draw_order(struct state *s)
 {
@@ -445,7 +432,7 @@ static int run_round(struct state *s, bool keep, struct as_error *err)
 			return STEP_END;
 		}
 		e = run_arm(s, at, keep, err);
-		if (e == STEP_ON && (s->r->v[0].out || !others_left(s)))
+		if (e == STEP_ON && (s->r->v[0].out || (s->q->failure_ends && s->r->v[at].out)))
 			return STEP_END;
 		if (e == STEP_ON && s->q->budget_of_runs && over(s))
 			e = STEP_END;

@@ -17,8 +17,9 @@
  * off), else wall time: a starved machine stretches wall time without any change in the program, and a
  * program that sleeps is not described by its CPU time. It is chosen once, at the first look.
  *
- * A run that fails or does not end in time puts its command out; what it had stays. When the first
- * command is out nothing can be compared any more, and all ends. What a run leaves behind is ended
+ * A run that fails or does not end in time puts its command out; what it had stays, and the others
+ * go on. When the first command is out nothing can be compared any more, and all ends. What a run
+ * leaves behind is ended
  * (strays.h). Interrupted: what there is stays and is handed back.
  */
 #ifndef AS_MEASURE_ROUNDS_H
@@ -60,6 +61,7 @@ struct as_rounds_request {
 	double timeout_s;    /* of one run, and of one prepare or conclude; 0: none */
 	double delta;        /* below it two are equal */
 	bool ignore_failure;
+	bool failure_ends;   /* all, not only its command */
 	const bool *ignored; /* 256 exit statuses that are no failure; NULL: only 0 is none */
 	const char *shell;   /* for prepare and conclude; NULL: /bin/sh */
 	bool silent;         /* what they print goes nowhere */
