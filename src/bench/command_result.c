@@ -131,7 +131,7 @@ static void note_first(struct as_bench *b, const double *v, size_t n)
 		first, others);
 }
 
-static void note_kinds(struct as_bench *b, const double *wall, const double *cpu, size_t n)
+static bool note_kinds(struct as_bench *b, const double *wall, const double *cpu, size_t n)
 {
 	struct as_runs_summary s[2];
 	AS_CLEANUP(as_free_autop) char *low = NULL, *high = NULL;
@@ -142,13 +142,14 @@ static void note_kinds(struct as_bench *b, const double *wall, const double *cpu
 	if (!s[0].mixture)
 		k = 1;
 	if (!s[k].mixture)
-		return;
+		return false;
 	low = time_text(s[k].groups[0]);
 	high = time_text(s[k].groups[1]);
 	as_bench_note(&b->notes, "bimodal",
 		      "two kinds of run, of about %s and %s%s: one number describes neither; "
 		      "what differs between them is worth more than their mean",
 		      low, high, k ? " of CPU time" : "");
+	return true;
 }
 
 static const char *cause(const struct as_run *run, double excess_s)
@@ -227,9 +228,10 @@ void as_command_notes(struct as_bench *b, const struct as_runs *runs, bool paire
 		wall[i] = runs->v.v[i].v[AS_M_WALL];
 		cpu[i] = runs->v.v[i].v[AS_M_CPU];
 	}
-	note_first(b, wall, n);
-	note_kinds(b, wall, cpu, n);
-	note_apart(b, runs, wall);
+	if (!note_kinds(b, wall, cpu, n)) { /* else none is an exception */
+		note_first(b, wall, n);
+		note_apart(b, runs, wall);
+	}
 	if (!paired) /* pairs cancel it */
 		note_drift(b, wall, n);
 }

@@ -56,7 +56,7 @@ static struct row row_of(const struct as_bench *b)
 	memcpy(x, v, n * sizeof *x);
 	qsort(x, n, sizeof *x, by_value);
 	for (size_t i = 0; i < n; i++)
-		squares += (x[i] - r.mean) * (x[i] - r.mean);
+		squares += (v[i] - r.mean) * (v[i] - r.mean);
 	if (n > 1)
 		r.sd = sqrt(squares / ((double)n - 1));
 	r.median = n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
@@ -274,7 +274,7 @@ static const struct shape shapes[] = {
 	[AS_HYPERFINE_ASCIIDOC] =
 		{"\n| ", "| ", " \n| ", " \n", "", {"`", "`"}, "|===\n", true},
 	[AS_HYPERFINE_ORG] =
-		{"| ", "| ", " |  ", " |\n", "|--+--+--+--+--|\n", {"=", "="}, "", true},
+		{"| ", "| ", " |  ", " |\n", "|--+--+--+--+--|\n", {"=", "= "}, "", true},
 };
 
 struct table {

@@ -89,24 +89,47 @@ static double deviation_scale(const double *sorted, size_t n, double median)
 	return n ? MAD_TO_SD * median_of_sorted(d, n) : 0;
 }
 
+/* Sums of the first i values about x[n / 2] and of their squares, so that a cut costs nothing. */
+static double *running_sums(const double *x, size_t n)
+{
+	double *sums = as_xreallocarray(NULL, 2 * (n + 1), sizeof *sums);
+
+	sums[0] = sums[1] = 0;
+	for (size_t i = 0; i < n; i++) {
+		double e = x[i] - x[n / 2];
+
+		sums[2 * i + 2] = sums[2 * i] + e;
+		sums[2 * i + 3] = sums[2 * i + 1] + e * e;
+	}
+	return sums;
+}
+
+/* Of the values from … to: mean about the same centre, sum of squares about that mean. */
+static double part(const double *sums, size_t from, size_t to, double *ret_mean)
+{
+	double n = (double)(to - from), sum = sums[2 * to] - sums[2 * from];
+
+	*ret_mean = sum / n;
+	return AS_MAX(sums[2 * to + 1] - sums[2 * from + 1] - sum * sum / n, 0);
+}
+
 /* Two groups of sorted values, if there are: cut where the least variance is left within. */
 static bool two_groups(const double *x, size_t n, double mean[2])
 {
+	AS_CLEANUP(as_free_autop) double *sums = running_sums(x, n);
 	size_t least = AS_MAX(n / GROUP_SHARE, (size_t)2), between = 0;
 	double best = INFINITY, d = 0, quarter;
 
 	for (size_t cut = least; cut + least <= n; cut++) {
-		double m0, m1, s0, s1, within;
+		double m0, m1, q0 = part(sums, 0, cut, &m0), q1 = part(sums, cut, n, &m1);
 
-		moments(x, cut, &m0, &s0);
-		moments(x + cut, n - cut, &m1, &s1);
-		within = s0 * s0 * (double)(cut - 1) + s1 * s1 * (double)(n - cut - 1);
-		if (!(within < best))
+		if (!(q0 + q1 < best))
 			continue;
-		best = within;
-		d = M_SQRT2 * (m1 - m0) / sqrt(s0 * s0 + s1 * s1);
-		mean[0] = m0;
-		mean[1] = m1;
+		best = q0 + q1;
+		d = M_SQRT2 * (m1 - m0) /
+		    sqrt(q0 / ((double)cut - 1) + q1 / ((double)(n - cut) - 1));
+		mean[0] = x[n / 2] + m0;
+		mean[1] = x[n / 2] + m1;
 	}
 	if (!(d > ASHMAN_D))
 		return false;
