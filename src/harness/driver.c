@@ -429,6 +429,7 @@ static int prepare(struct as_measuring *m, struct as_error *err)
 	m->cap_ns = m->start_ns +
 		    (uint64_t)(1e9 * (q->cap_s > 0 ? q->cap_s
 						   : fmax(CAP_S, CAP_BUDGETS * m->budget_s)));
+	m->source = q->here && q->here_only ? AS_HERE : AS_FRESH;
 	m->r->sides = m->sides;
 	m->r->delta = q->delta > 0 ? q->delta : 0.01;
 	m->r->p = m->r->setup_share = NAN;

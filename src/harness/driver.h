@@ -166,6 +166,7 @@ struct as_fn_request {
 	 */
 	int (*here)(void *ctx, const char *request, int fd);
 	void *here_ctx;
+	bool here_only; /* never start the program: it is no bench program from its beginning */
 };
 /* AS_OK also when the benchmark failed (ret->failed). AS_E_USAGE, AS_E_UNSUPPORTED (protocol),
  * AS_E_CANCELLED: interrupted before anything was measured. */

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The loops around the code that is measured.
+
+use crate::black_box;
+use crate::measurement::{Measurement, WallTime};
+use crate::BatchSize;
+
+/// Handed to the benchmark function, which calls exactly one of its methods.
+pub struct Bencher<'a, M: Measurement = WallTime> {
+    pub(crate) iterated: bool,
+    pub(crate) iters: u64,
+    pub(crate) value: M::Value,
+    pub(crate) measurement: &'a M,
+}
+
+impl<'a, M: Measurement> Bencher<'a, M> {
+    /// Measures `routine`; what it returns is dropped inside the measured time.
+    #[inline(never)]
+    pub fn iter<O, R>(&mut self, mut routine: R)
+    where
+        R: FnMut() -> O,
+    {
+        self.iterated = true;
+        let start = self.measurement.start();
+        for _ in 0..self.iters {
+            black_box(routine());
+        }
+        self.value = self.measurement.end(start);
+    }
+
+    /// `routine(n)` runs the code n times itself and returns what that took.
+    #[inline(never)]
+    pub fn iter_custom<R>(&mut self, mut routine: R)
+    where
+        R: FnMut(u64) -> M::Value,
+    {
+        self.iterated = true;
+        self.value = routine(self.iters);
+    }
+
+    #[doc(hidden)]
+    pub fn iter_with_setup<I, O, S, R>(&mut self, setup: S, routine: R)
+    where
+        S: FnMut() -> I,
+        R: FnMut(I) -> O,
+    {
+        self.iter_batched(setup, routine, BatchSize::PerIteration);
+    }
+
+    /// As `iter`, with the results dropped outside the measured time.
+    pub fn iter_with_large_drop<O, R>(&mut self, mut routine: R)
+    where
+        R: FnMut() -> O,
+    {
+        self.iter_batched(|| (), |_| routine(), BatchSize::SmallInput);
+    }
+
+    #[doc(hidden)]
+    pub fn iter_with_large_setup<I, O, S, R>(&mut self, setup: S, routine: R)
+    where
+        S: FnMut() -> I,
+        R: FnMut(I) -> O,
+    {
+        self.iter_batched(setup, routine, BatchSize::NumBatches(1));
+    }
+
+    /// Every iteration gets an input of its own; making it and dropping the result are not measured.
+    #[inline(never)]
+    pub fn iter_batched<I, O, S, R>(&mut self, mut setup: S, mut routine: R, size: BatchSize)
+    where
+        S: FnMut() -> I,
+        R: FnMut(I) -> O,
+    {
+        self.iterated = true;
+        self.value = self.measurement.zero();
+        let mut left = self.iters;
+        let full = batch_of(size, left);
+        while left > 0 {
+            let batch = full.min(left);
+            let took = if full == 1 {
+                let input = black_box(setup());
+                let start = self.measurement.start();
+                let output = routine(input);
+                let end = self.measurement.end(start);
+                drop(black_box(output));
+                end
+            } else {
+                let inputs = black_box((0..batch).map(|_| setup()).collect::<Vec<_>>());
+                let mut outputs = Vec::with_capacity(batch as usize);
+                let start = self.measurement.start();
+                outputs.extend(inputs.into_iter().map(&mut routine));
+                let end = self.measurement.end(start);
+                black_box(outputs);
+                end
+            };
+            self.value = self.measurement.add(&self.value, &took);
+            left -= batch;
+        }
+    }
+
+    /// As `iter_batched`; `routine` borrows the input, which is dropped outside the measured time.
+    #[inline(never)]
+    pub fn iter_batched_ref<I, O, S, R>(&mut self, mut setup: S, mut routine: R, size: BatchSize)
+    where
+        S: FnMut() -> I,
+        R: FnMut(&mut I) -> O,
+    {
+        self.iterated = true;
+        self.value = self.measurement.zero();
+        let mut left = self.iters;
+        let full = batch_of(size, left);
+        while left > 0 {
+            let batch = full.min(left);
+            let took = if full == 1 {
+                let mut input = black_box(setup());
+                let start = self.measurement.start();
+                let output = routine(&mut input);
+                let end = self.measurement.end(start);
+                drop(black_box(output));
+                drop(black_box(input));
+                end
+            } else {
+                let mut inputs = black_box((0..batch).map(|_| setup()).collect::<Vec<_>>());
+                let mut outputs = Vec::with_capacity(batch as usize);
+                let start = self.measurement.start();
+                outputs.extend(inputs.iter_mut().map(&mut routine));
+                let end = self.measurement.end(start);
+                black_box(outputs);
+                black_box(inputs);
+                end
+            };
+            self.value = self.measurement.add(&self.value, &took);
+            left -= batch;
+        }
+    }
+
+    /// The same methods for routines that return futures.
+    #[cfg(feature = "async")]
+    pub fn to_async<'b, A>(&'b mut self, runner: A) -> AsyncBencher<'a, 'b, A, M>
+    where
+        A: crate::async_executor::AsyncExecutor,
+    {
+        AsyncBencher { b: self, runner }
+    }
+
+    pub(crate) fn assert_iterated(&self) {
+        assert!(self.iterated, "Benchmark function must call Bencher::iter or related method.");
+    }
+}
+
+fn batch_of(size: BatchSize, iters: u64) -> u64 {
+    let batch = size.iters_per_batch(iters);
+    assert!(batch != 0, "Batch size must not be zero.");
+    batch
+}
+
+/// [`Bencher`] for asynchronous code: from [`Bencher::to_async`].
+#[cfg(feature = "async")]
+pub struct AsyncBencher<'a, 'b, A, M: Measurement = WallTime>
+where
+    A: crate::async_executor::AsyncExecutor,
+{
+    b: &'b mut Bencher<'a, M>,
+    runner: A,
+}
+
+#[cfg(feature = "async")]
+mod asynchronous {
+    use super::{batch_of, AsyncBencher};
+    use crate::async_executor::AsyncExecutor;
+    use crate::black_box;
+    use crate::measurement::Measurement;
+    use crate::BatchSize;
+    use std::future::Future;
+
+    impl<'a, 'b, A: AsyncExecutor, M: Measurement> AsyncBencher<'a, 'b, A, M> {
+        #[inline(never)]
+        pub fn iter<O, R, F>(&mut self, mut routine: R)
+        where
+            R: FnMut() -> F,
+            F: Future<Output = O>,
+        {
+            let AsyncBencher { b, runner } = self;
+            b.iterated = true;
+            runner.block_on(async {
+                let start = b.measurement.start();
+                for _ in 0..b.iters {
+                    black_box(routine().await);
+                }
+                b.value = b.measurement.end(start);
+            });
+        }
+
+        #[inline(never)]
+        pub fn iter_custom<R, F>(&mut self, mut routine: R)
+        where
+            R: FnMut(u64) -> F,
+            F: Future<Output = M::Value>,
+        {
+            let AsyncBencher { b, runner } = self;
+            b.iterated = true;
+            b.value = runner.block_on(routine(b.iters));
+        }
+
+        #[doc(hidden)]
+        pub fn iter_with_setup<I, O, S, R, F>(&mut self, setup: S, routine: R)
+        where
+            S: FnMut() -> I,
+            R: FnMut(I) -> F,
+            F: Future<Output = O>,
+        {
+            self.iter_batched(setup, routine, BatchSize::PerIteration);
+        }
+
+        pub fn iter_with_large_drop<O, R, F>(&mut self, mut routine: R)
+        where
+            R: FnMut() -> F,
+            F: Future<Output = O>,
+        {
+            self.iter_batched(|| (), |_| routine(), BatchSize::SmallInput);
+        }
+
+        #[doc(hidden)]
+        pub fn iter_with_large_setup<I, O, S, R, F>(&mut self, setup: S, routine: R)
+        where
+            S: FnMut() -> I,
+            R: FnMut(I) -> F,
+            F: Future<Output = O>,
+        {
+            self.iter_batched(setup, routine, BatchSize::NumBatches(1));
+        }
+
+        #[inline(never)]
+        pub fn iter_batched<I, O, S, R, F>(
+            &mut self,
+            mut setup: S,
+            mut routine: R,
+            size: BatchSize,
+        ) where
+            S: FnMut() -> I,
+            R: FnMut(I) -> F,
+            F: Future<Output = O>,
+        {
+            let AsyncBencher { b, runner } = self;
+            b.iterated = true;
+            b.value = b.measurement.zero();
+            let mut left = b.iters;
+            let full = batch_of(size, left);
+            runner.block_on(async {
+                while left > 0 {
+                    let batch = full.min(left);
+                    let inputs = black_box((0..batch).map(|_| setup()).collect::<Vec<_>>());
+                    let mut outputs = Vec::with_capacity(batch as usize);
+                    let start = b.measurement.start();
+                    for input in inputs {
+                        outputs.push(routine(input).await);
+                    }
+                    let took = b.measurement.end(start);
+                    black_box(outputs);
+                    b.value = b.measurement.add(&b.value, &took);
+                    left -= batch;
+                }
+            });
+        }
+
+        #[inline(never)]
+        pub fn iter_batched_ref<I, O, S, R, F>(
+            &mut self,
+            mut setup: S,
+            mut routine: R,
+            size: BatchSize,
+        ) where
+            S: FnMut() -> I,
+            R: FnMut(&mut I) -> F,
+            F: Future<Output = O>,
+        {
+            let AsyncBencher { b, runner } = self;
+            b.iterated = true;
+            b.value = b.measurement.zero();
+            let mut left = b.iters;
+            let full = batch_of(size, left);
+            runner.block_on(async {
+                while left > 0 {
+                    let batch = full.min(left);
+                    let mut inputs = black_box((0..batch).map(|_| setup()).collect::<Vec<_>>());
+                    let mut outputs = Vec::with_capacity(batch as usize);
+                    let start = b.measurement.start();
+                    for input in inputs.iter_mut() {
+                        outputs.push(routine(input).await);
+                    }
+                    let took = b.measurement.end(start);
+                    black_box(outputs);
+                    black_box(inputs);
+                    b.value = b.measurement.add(&b.value, &took);
+                    left -= batch;
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What becomes of a result: figures, change, text, files. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/criterion_priv.h"
+
+static void put(char **to, const char *text)
+{
+	char *copy = as_xstrdup(text);
+
+	free(*to);
+	*to = copy;
+}
+
+static struct as_criterion_estimate change_of(const struct as_trimmed *ln)
+{
+	return (struct as_criterion_estimate){.value = expm1(ln->value),
+					      .low = expm1(ln->lo),
+					      .high = expm1(ln->hi),
+					      .se = ln->se * exp(ln->value)};
+}
+
+/* Of the processes' means, pair by pair. */
+static struct as_criterion_estimate change_of_means(const struct as_fn_result *r)
+{
+	size_t n = AS_MIN(r->side[0].processes.n, r->side[1].processes.n);
+	double *d = as_xcalloc(n + 1, sizeof *d);
+	struct as_trimmed t;
+
+	for (size_t i = 0; i < n; i++)
+		d[i] = log(r->side[1].processes.v[i].mean / r->side[0].processes.v[i].mean);
+	as_trimmed_interval(d, n, AS_PAIRED_TRIM, 0.05, &t);
+	free(d);
+	return change_of(&t);
+}
+
+static void change_fill(const struct as_criterion_turn *t, const struct as_fn_result *r,
+			struct as_criterion_change *c)
+{
+	*c = (struct as_criterion_change){
+		.mean = change_of_means(r),
+		.median = change_of(&r->by_median),
+		.low_quartile = change_of(&r->by_q25),
+		.confidence = 0.95,
+		.verdict = as_verdict_name(r->look.verdict),
+		.baseline = t->c->compare,
+		.pairs = r->d.n,
+	};
+}
+
+static void estimate(const struct as_criterion_turn *t, const double *v, size_t n,
+		     const uint32_t *sizes, size_t processes,
+		     struct as_criterion_estimates *ret)
+{
+	as_criterion_estimate(v, n, sizes, processes,
+			      as_criterion_number_of(t, AS_CRITERION_CONFIDENCE, 0.95), ret);
+}
+
+static const char *keep_program(struct as_criterion_run *s)
+{
+	struct as_error err = {0};
+
+	if (s->kept && strcmp(s->kept_home, s->turn.home) == 0)
+		return s->kept;
+	if (s->keep_failed || !s->configured)
+		return NULL;
+	free(s->kept);
+	s->kept = as_criterion_keep(s->turn.home, &err);
+	put(&s->kept_home, s->turn.home);
+	if (!s->kept) {
+		s->keep_failed = true;
+		as_criterion_say(
+			STDERR_FILENO,
+			"note: %s\n  without the program the next run has no verdict\n",
+			err.msg);
+	}
+	return s->kept;
+}
+
+/* For files: numbers in the unit that the measurement writes for machines. */
+static void scale(const struct as_criterion_unit *u, struct as_criterion_record *r,
+		  double *batches, const struct as_criterion_turn *t, const uint32_t *sizes,
+		  size_t processes)
+{
+	double lq[] = {r->est.low_quartile.value, r->est.low_quartile.low,
+		       r->est.low_quartile.high, r->est.low_quartile.se};
+
+	(void)u->for_machines(u->ctx, batches, r->n_batches);
+	estimate(t, batches, r->n_batches, sizes, processes, &r->est);
+	r->unit = u->for_machines(u->ctx, lq, AS_ARRAY_LEN(lq));
+	r->est.low_quartile = (struct as_criterion_estimate){lq[0], lq[1], lq[2], lq[3]};
+	r->batches = batches;
+}
+
+static void write_files(struct as_criterion_run *s, struct as_criterion_record *r,
+			const struct as_criterion_change *change)
+{
+	struct as_criterion_turn *t = &s->turn;
+	const char *names[] = {"new", t->c->save};
+	struct as_error err = {0};
+	int status;
+
+	if (t->c->save)
+		r->program = keep_program(s);
+	if (!s->machine)
+		s->machine = as_criterion_machine();
+	r->machine = s->machine;
+	status = as_criterion_write(t->home, r, names, t->c->save ? 2 : 1, &err);
+	if (status == AS_OK && change)
+		status = as_criterion_write_change(t->home, &t->id, change, &err);
+	else if (status == AS_OK)
+		as_criterion_remove_change(t->home, &t->id);
+	if (status < 0) {
+		s->failed++;
+		as_criterion_say(STDERR_FILENO, "error: cannot keep the results of '%s': %s\n",
+				 t->id.title, err.msg);
+	}
+}
+
+static struct as_criterion_look look_of(const struct as_criterion_run *s)
+{
+	double colour = s->turn.c->numbers[AS_CRITERION_COLOUR];
+	const char *no = getenv("NO_COLOR");
+
+	return (struct as_criterion_look){
+		.colour = isnan(colour) ? isatty(STDOUT_FILENO) == 1 && !(no && *no)
+					: colour != 0,
+		.bencher = s->o.bencher,
+		.quiet = s->o.quiet,
+		.verbose = s->o.verbose,
+	};
+}
+
+/* Which figure of an older result can be held against which of ours: the same one. */
+static void set_trend(const struct as_criterion_turn *t, struct as_criterion_shown *shown)
+{
+	bool quartile = !isnan(t->stored.low_quartile);
+
+	shown->trend = &t->stored;
+	shown->trend_why = t->why;
+	shown->before = quartile ? t->stored.low_quartile : t->stored.mean;
+	shown->now = quartile ? shown->est->low_quartile.value : shown->est->mean.value;
+}
+
+static void show(struct as_criterion_run *s, const struct as_criterion_estimates *est,
+		 const struct as_fn_result *r, const struct as_criterion_change *change)
+{
+	struct as_criterion_turn *t = &s->turn;
+	struct as_criterion_look look = look_of(s);
+	struct as_criterion_shown shown = {
+		.id = &t->id,
+		.spec = t->spec,
+		.est = est,
+		.r = r,
+		.baseline = t->stored.found ? t->c->compare : NULL,
+		.paired = change != NULL,
+		.change = change,
+		.significance = as_criterion_number_of(t, AS_CRITERION_SIGNIFICANCE, 0.05),
+	};
+
+	if (!change)
+		set_trend(t, &shown);
+	if (s->terminal)
+		as_criterion_say(STDERR_FILENO, "\r\033[K");
+	as_criterion_show(&look, &shown);
+}
+
+static void measured(struct as_criterion_run *s, const struct as_fn_result *r)
+{
+	const struct as_fn_side_result *side = &r->side[r->sides - 1];
+	struct as_criterion_turn *t = &s->turn;
+	const struct as_criterion_spec *spec = t->spec;
+	const struct as_criterion_unit *u =
+		spec->unit && !spec->unit->wall_time ? spec->unit : NULL;
+	size_t processes = side->processes.n, n = side->batches.n;
+	uint32_t *sizes = as_xcalloc(processes + 1, sizeof *sizes);
+	double *scaled = u ? as_xcalloc(n + 1, sizeof *scaled) : NULL;
+	struct as_criterion_estimates est;
+	struct as_criterion_change change;
+
+	for (size_t i = 0; i < processes; i++)
+		sizes[i] = side->processes.v[i].batches;
+	estimate(t, side->batches.v, n, sizes, processes, &est);
+	est.low_quartile = (struct as_criterion_estimate){
+		side->time.value, isnan(side->time.low) ? side->time.value : side->time.low,
+		isnan(side->time.high) ? side->time.value : side->time.high,
+		isnan(side->time.low) ? 0 : (side->time.high - side->time.low) / 3.92};
+	if (r->sides == 2)
+		change_fill(t, r, &change);
+
+	struct as_criterion_record record = {
+		.id = &t->id,
+		.group = spec->group,
+		.function = spec->function,
+		.value = spec->value,
+		.throughput = spec->throughput,
+		.n = spec->n,
+		.n2 = spec->n2,
+		.unit = "ns",
+		.iters = (double)r->iterations,
+		.batches = side->batches.v,
+		.n_batches = n,
+		.est = est,
+		.csv = as_criterion_number_of(t, AS_CRITERION_CSV, 0) != 0};
+
+	show(s, &est, r, r->sides == 2 ? &change : NULL);
+	if (u) {
+		memcpy(scaled, side->batches.v, n * sizeof *scaled);
+		scale(u, &record, scaled, t, sizes, processes);
+	}
+	write_files(s, &record, r->sides == 2 ? &change : NULL);
+	s->slower += r->sides == 2 && r->look.verdict == AS_VERDICT_SLOWER;
+	s->measured++;
+	free(sizes);
+	free(scaled);
+}
+
+static void failed(struct as_criterion_run *s, const char *why)
+{
+	s->failed++;
+	if (s->terminal)
+		as_criterion_say(STDERR_FILENO, "\r\033[K");
+	as_criterion_say(STDERR_FILENO, "%s: failed: %s\n", s->turn.id.title, why);
+}
+
+void as_criterion_result(struct as_criterion_run *s, struct as_fn_result *r)
+{
+	struct as_fn_result again = {0};
+	struct as_error err = {0};
+
+	if (!r->failed) {
+		measured(s, r);
+		return;
+	}
+	if (r->sides != 2 || !s->turn.old) {
+		failed(s, r->failed);
+		return;
+	}
+	/* Whose failure it was: without the old program it shows. */
+	as_criterion_why(s->turn.why, sizeof s->turn.why, "%.300s", r->failed);
+	if (as_fn_measure(&s->turn.alone, &again, &err) < 0)
+		failed(s, err.msg);
+	else if (again.failed)
+		failed(s, again.failed);
+	else
+		measured(s, &again);
+	as_fn_result_clear(&again);
+}
+
+void as_criterion_result_load(struct as_criterion_run *s)
+{
+	struct as_criterion_turn *t = &s->turn;
+	struct as_criterion_stored stored;
+	struct as_criterion_estimates est;
+	struct as_error err = {0};
+
+	t->home = as_criterion_home_of(s, t->c);
+	as_criterion_settle_folder(s);
+	if (as_criterion_load(t->home, t->id.folder, s->o.load, true, &stored, &err) < 0 ||
+	    !stored.found) {
+		failed(s, err.status ? err.msg : "the baseline to load does not have it");
+		as_criterion_stored_clear(&stored);
+		return;
+	}
+	as_criterion_find_baseline(s);
+	as_criterion_why(t->why, sizeof t->why, "a loaded result is not measured in pairs");
+
+	uint32_t *ones = as_xcalloc(stored.iters.n, sizeof *ones);
+
+	for (size_t i = 0; i < stored.iters.n; i++) {
+		ones[i] = 1;
+		stored.times.v[i] /= stored.iters.v[i];
+	}
+	estimate(t, stored.times.v, stored.times.n, ones, stored.times.n, &est);
+	est.low_quartile = est.mean;
+	if (!isnan(stored.low_quartile))
+		est.low_quartile = (struct as_criterion_estimate){
+			stored.low_quartile, stored.low_quartile, stored.low_quartile, 0};
+	show(s, &est, NULL, NULL);
+	free(ones);
+	as_criterion_stored_clear(&stored);
+}
