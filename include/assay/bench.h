@@ -75,14 +75,16 @@ enum assay_batch_size {
 #define ASSAY_ITER_INPUTS(b, type, var, size, make, drop)                                      \
 	for (size_t assay_n_; (assay_n_ = assay_chunk(b, sizeof(type), size)) != 0;)           \
 		for (int assay_step_ = 0; assay_step_ < 3; assay_step_++)                      \
-			for (type *var = (type *)assay_chunk_begin(b, assay_step_),            \
-				  *const assay_end_ = var + assay_n_;                          \
-			     var < assay_end_ || assay_chunk_end(b, assay_step_); var++)       \
-				if (assay_step_ == 0) {                                        \
-					make;                                                  \
-				} else if (assay_step_ == 2) {                                 \
-					drop;                                                  \
-				} else
+			for (type *var = (type *)assay_chunk_begin(b, assay_step_); var;       \
+			     var = (type *)0)                                                  \
+				for (size_t assay_left_ = assay_n_;                            \
+				     assay_left_ || assay_chunk_end(b, assay_step_);           \
+				     assay_left_--, var++)                                     \
+					if (assay_step_ == 0) {                                \
+						make;                                          \
+					} else if (assay_step_ == 2) {                         \
+						drop;                                          \
+					} else
 
 /* For a measurement of your own: run assay_iterations(b) iterations and say what they took. */
 uint64_t assay_iterations(const struct assay_bencher *b);

@@ -30,8 +30,8 @@ static struct {
 	struct block *slot;
 	size_t n, cap; /* cap: 0 or a power of two, load below a half */
 	struct as_alloc_counts all, stretches;
-	uint64_t live;
-	bool failed; /* no memory for the table: peaks are too high from here on */
+	uint64_t live, at_on; /* at_on: alive when the stretch began */
+	bool failed;          /* no memory for the table: peaks are too high from here on */
 } book = {.lock = ATOMIC_FLAG_INIT};
 /* Written by the one who counts, read by the hooks; relaxed: the threads that are counted are started,
  * or let go at a barrier, after it. */
@@ -139,8 +139,8 @@ static void count(uint64_t bytes)
 	if (atomic_load_explicit(&in_stretch, memory_order_relaxed)) {
 		book.stretches.calls++;
 		book.stretches.bytes += bytes;
-		if (book.live > book.stretches.peak)
-			book.stretches.peak = book.live;
+		if (book.live > book.at_on + book.stretches.peak)
+			book.stretches.peak = book.live - book.at_on;
 	}
 }
 
@@ -300,6 +300,9 @@ void as_alloc_on(void)
 {
 	if (!is_counting())
 		return;
+	take();
+	book.at_on = book.live;
+	give();
 	atomic_store_explicit(&had_stretch, true, memory_order_relaxed);
 	atomic_store_explicit(&in_stretch, true, memory_order_relaxed);
 }

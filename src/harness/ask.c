@@ -400,6 +400,6 @@ void as_worker_describe(const struct as_worker *w, struct as_buf *out)
 		as_buf_addf(out, "was killed by signal %d (%s)", WTERMSIG(w->status),
 			    strsignal(WTERMSIG(w->status)));
 	else
-		as_buf_addf(out, "ended with status %d", WEXITSTATUS(w->status));
+		as_buf_addf(out, "ended with status %d in the middle", WEXITSTATUS(w->status));
 	add_reason(w, out);
 }

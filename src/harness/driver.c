@@ -348,7 +348,7 @@ int as_measuring_allocations(struct as_measuring *m, struct as_error *err)
 /* ---- one program ---- */
 
 /* A value of its own that never differs: more of them say nothing. */
-static bool is_settled(const struct as_measuring *m)
+static bool is_settled(struct as_measuring *m)
 {
 	const struct as_fn_side_result *s = &m->r->side[0];
 
@@ -358,10 +358,11 @@ static bool is_settled(const struct as_measuring *m)
 		if (p->min != s->processes.v[0].min || p->max != s->processes.v[0].min)
 			return false;
 	}
+	m->r->exact = true;
 	return true;
 }
 
-static bool has_time_for(const struct as_measuring *m, size_t n)
+static bool has_time_for(struct as_measuring *m, size_t n)
 {
 	double at = as_measuring_elapsed(m), per = m->process_s;
 

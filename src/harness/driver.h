@@ -111,6 +111,7 @@ struct as_fn_side_result {
 
 struct as_fn_result {
 	struct as_fn_entry what;
+	bool out_of_time;          /* failed only because the cap was reached first */
 	char *failed;              /* NULL: it was measured; else one line: why not */
 	uint64_t iterations;       /* of a batch, on both sides */
 	unsigned warmups, batches; /* of a process */
@@ -179,7 +180,7 @@ int as_fn_measure(const struct as_fn_request *q, struct as_fn_result *ret,
  * written shows in its times. Kept for any number of measurements. */
 struct as_fn_copies {
 	char *folder, *path[2];
-	bool copied; /* false: the originals are used (why[]), e.g. $ORIGIN in them */
+	bool copied; /* false: the originals are used (why[]), e.g. as they have $ORIGIN */
 	char why[160];
 };
 int as_fn_copy(const struct as_fn_side side[2], uint64_t seed, struct as_fn_copies *ret,

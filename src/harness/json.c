@@ -42,7 +42,7 @@ static void notes(struct as_json *j, const struct as_fn_result *r)
 	as_json_arr(j, "notes");
 	if (r->failed) {
 		as_json_obj(j, NULL);
-		as_json_str(j, "kind", "failed");
+		as_json_str(j, "kind", r->out_of_time ? "out-of-time" : "failed");
 		as_json_str(j, "text", r->failed);
 		as_json_end(j);
 	}
@@ -186,6 +186,11 @@ static void benchmark(struct as_json *j, const struct as_fn_result *r, unsigned 
 		throughput(j, r, s);
 		allocations(j, s);
 		causes(j, s);
+		as_json_obj(j, "harness");
+		as_json_num(j, "loop", r->loop_ns / 1e9, DIGITS);
+		as_json_num(j, "clock", r->clock_ns / 1e9, DIGITS);
+		as_json_num(j, "setup_share", r->setup_share, DIGITS);
+		as_json_end(j);
 	}
 	notes(j, r);
 	as_json_end(j);

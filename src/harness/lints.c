@@ -13,6 +13,7 @@
 #define WARM_LEAST     0.02 /* ln, first half against second */
 #define WARM_LEVEL     0.01
 #define WARM_PROCESSES 10
+#define TIMER_MANY     20
 #define TIMER_SHARE    0.02
 #define SETUP_SHARE    0.5
 #define PROPORTION_LO  0.75
@@ -72,6 +73,8 @@ static void lint_proportion(const struct as_measuring *m)
 	struct as_fn_result *r = m->r;
 	double t = per_iteration(r), calibrated = c->value / (double)r->iterations;
 
+	if (is_time(r) && c->value < TIMER_MANY * r->clock_ns)
+		return; /* the clock's own, at most */
 	if (c->proportion < PROPORTION_LO)
 		as_fn_add_note(
 			r, "not-proportional",

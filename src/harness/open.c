@@ -238,7 +238,7 @@ static int one_in_main(struct assay_bench *run, const struct assay_bench_spec *s
 	if (r < 0 && !result.failed)
 		result.failed = as_xstrdup(err.msg);
 	r = result.failed ? -1 : 0;
-	run->failures += r < 0;
+	run->failures += r < 0 && !result.out_of_time;
 	run->interrupted |= interrupted;
 	run->front->result(run->ctx, spec, &merged, &result);
 	as_fn_result_clear(&result);

@@ -36,6 +36,8 @@ static const char help[] =
 	"  --verbose            what the result is made of\n"
 	"  --help\n";
 
+#define LEAST_S 0.02
+
 struct plain {
 	AS_VEC(const char *) filters;
 	const char *title, *output, *vs, *vs_argv0;
@@ -48,7 +50,8 @@ struct plain {
 	uint64_t start_ns;
 	struct as_plain_json document;
 	struct as_buf text;
-	unsigned slower, wanted, left_out;
+	unsigned slower, wanted;
+	size_t to_come; /* with a budget: benchmarks not yet measured; 0: not counted */
 };
 
 /* Nobody can be told when it fails. */
@@ -235,15 +238,36 @@ static void *open_front(int argc, char *const *argv, struct as_bench_plan *plan)
 
 /* ---- benchmarks ---- */
 
-static bool selects(void *ctx, const struct assay_bench_spec *spec, const char *id)
+static bool matches(const struct plain *p, const char *id)
 {
-	struct plain *p = ctx;
 	bool found = !p->filters.n;
 
 	as_vec_foreach (f, &p->filters)
 		found |= p->exact ? strcmp(*f, id) == 0 : strstr(id, *f) != NULL;
+	return found;
+}
+
+static bool selects(void *ctx, const struct assay_bench_spec *spec, const char *id)
+{
+	struct plain *p = ctx;
+	bool found = matches(p, id);
+
 	p->wanted += found;
 	return found;
+}
+
+/* How many there are, asked of ourselves: what each may take depends on it. */
+static void count_to_come(struct plain *p, const struct as_fn_side *self)
+{
+	struct as_fn_list list;
+
+	p->to_come = 1;
+	if (as_fn_list(self, 0, &list, NULL) < 0)
+		return; /* measuring will tell what is wrong */
+	p->to_come = 0;
+	as_vec_foreach (e, &list.v)
+		p->to_come += matches(p, e->id);
+	as_fn_list_clear(&list);
 }
 
 static void named(void *ctx, const struct assay_bench_spec *spec, const char *id,
@@ -268,7 +292,7 @@ static void begin(void *ctx, const struct assay_bench_spec *spec,
 		  const struct assay_bench_settings *merged, struct as_fn_request *q)
 {
 	struct plain *p = ctx;
-	double left = p->budget_s - (double)(as_now_ns() - p->start_ns) / 1e9;
+	double left;
 
 	q->timeout_s = p->timeout_s;
 	q->no_allocs = p->no_allocs;
@@ -280,11 +304,15 @@ static void begin(void *ctx, const struct assay_bench_spec *spec,
 	}
 	if (!(p->budget_s > 0))
 		return;
-	/* what is left is for those that are left; how many is not known: half of it at most */
-	q->cap_s = left > 0.05 ? left : 0.05;
+	if (!p->to_come)
+		count_to_come(p, &q->side[q->sides - 1]);
+	left = p->budget_s - (double)(as_now_ns() - p->start_ns) / 1e9;
+	q->cap_s = AS_MAX(left, LEAST_S);
 	if (!(q->budget_s > 0))
 		q->budget_s = p->vs ? 2 : 1;
-	q->budget_s = AS_MIN(q->budget_s, AS_MAX(left / 2, 0.02));
+	/* what one does not need is for those after it */
+	q->budget_s = AS_MIN(q->budget_s, AS_MAX(left / (double)p->to_come, LEAST_S));
+	p->to_come -= p->to_come > 1;
 }
 
 static void result(void *ctx, const struct assay_bench_spec *spec,
@@ -301,7 +329,7 @@ static void result(void *ctx, const struct assay_bench_spec *spec,
 		as_buf_add(&p->text, line.p, line.len);
 	else if (!p->json)
 		say(1, line.p, line.len);
-	else if (r->failed)
+	else if (r->failed && !r->out_of_time)
 		say(2, line.p, line.len);
 }
 

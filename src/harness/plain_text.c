@@ -187,7 +187,7 @@ void as_plain_result(const struct as_fn_result *r, const struct assay_bench_unit
 	as_buf_fill(out, ' ', columns < NAME_COLUMNS ? NAME_COLUMNS - columns : 1);
 	as_buf_addc(out, ' ');
 	if (r->failed) {
-		as_buf_addf(out, "failed: %s\n", r->failed);
+		as_buf_addf(out, "%s%s\n", r->out_of_time ? "" : "failed: ", r->failed);
 		return;
 	}
 	if (r->sides > 1)

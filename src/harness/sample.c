@@ -65,7 +65,10 @@ static void fail_as_ended(struct as_measuring *m, struct as_worker *w,
 		as_measuring_fail(m, "the program %s before the benchmark was reached",
 				  as_buf_str(&how));
 	else
-		as_measuring_fail(m, "its process %s", as_buf_str(&how));
+		as_measuring_fail(m, "its process %s%s", as_buf_str(&how),
+				  w->left ? ", and processes that it had started went on (they "
+					    "were ended)"
+					  : "");
 }
 
 static void fail_as_late(struct as_measuring *m, struct as_worker *w, const struct as_answer *a)
@@ -73,6 +76,12 @@ static void fail_as_late(struct as_measuring *m, struct as_worker *w, const stru
 	double s = (double)(as_now_ns() - w->start_ns) / 1e9;
 
 	m->r->dropped_timeout++;
+	m->r->out_of_time = as_now_ns() >= m->cap_ns;
+	if (m->r->out_of_time) {
+		as_measuring_fail(
+			m, "not measured: the time there was for it ended after %.3g s", s);
+		return;
+	}
 	as_measuring_fail(
 		m,
 		a->reached_ns ? "did not finish within %.3g s: it hangs, or needs a longer "
@@ -151,61 +160,6 @@ int as_measuring_ask(struct as_measuring *m, unsigned side, const struct as_ques
 	}
 	m->unoptimised |= ret->unoptimised;
 	return r;
-}
-
-/* ---- serve ---- */
-
-int as_measuring_serve(struct as_measuring *m, struct as_error *err)
-{
-	struct as_question q = m->question;
-	struct as_error cause = {0};
-	int r;
-
-	q.ask = AS_ASK_SERVE;
-	q.prime = m->calibration[0].first_wall_ns > 2 * m->calibration[0].wall_ns;
-	as_answer_init(&m->server_answer);
-	r = as_worker_start(&m->side[0], m->q->id, &q,
-			    (unsigned)(as_measuring_random(m) % PAD_MAX), &m->server, err);
-	if (r < 0)
-		return r;
-	m->source = AS_SERVED;
-	/* the first child is asked for at once: its answer tells that the server stands */
-	r = write(m->server.ctl, "g", 1) == 1 ? AS_OK : AS_E_IO;
-	if (r == AS_OK)
-		r = as_worker_listen(&m->server, &m->server_answer, deadline(m),
-				     m->q->interrupted, &cause);
-	if (r == AS_OK && m->server_answer.done)
-		return 1;
-	if (r == AS_OK && m->server_answer.error) {
-		as_measuring_end_server(m);
-		m->source = AS_FRESH;
-		return 0;
-	}
-	r = judge(m, r < 0 ? r : AS_E_IO, &m->server, &m->server_answer, err, &cause);
-	as_measuring_end_server(m);
-	return r;
-}
-
-void as_measuring_end_server(struct as_measuring *m)
-{
-	if (m->source != AS_SERVED)
-		return;
-	as_worker_end(&m->server);
-	as_answer_clear(&m->server_answer);
-}
-
-/* One child more. Its startup is none. */
-static int ask_server(struct as_measuring *m, struct as_answer **ret, struct as_error *err)
-{
-	struct as_error cause = {0};
-	int r;
-
-	*ret = &m->server_answer;
-	as_answer_next(*ret);
-	r = write(m->server.ctl, "g", 1) == 1 ? AS_OK : AS_E_IO;
-	if (r == AS_OK)
-		r = as_worker_listen(&m->server, *ret, deadline(m), m->q->interrupted, &cause);
-	return judge(m, r, &m->server, *ret, err, &cause);
 }
 
 /* ---- a sample ---- */
@@ -305,6 +259,64 @@ static double stolen_s(void)
 	for (v = 0, p++; *p >= '0' && *p <= '9'; p++)
 		v = v * 10 + (uint64_t)(*p - '0');
 	return (double)v / (double)sysconf(_SC_CLK_TCK);
+}
+
+/* ---- serve ---- */
+
+int as_measuring_serve(struct as_measuring *m, struct as_error *err)
+{
+	struct as_question q = m->question;
+	struct as_error cause = {0};
+	int r;
+
+	q.ask = AS_ASK_SERVE;
+	q.prime = m->calibration[0].first_wall_ns > 2 * m->calibration[0].wall_ns;
+	as_answer_init(&m->server_answer);
+	r = as_worker_start(&m->side[0], m->q->id, &q,
+			    (unsigned)(as_measuring_random(m) % PAD_MAX), &m->server, err);
+	if (r < 0)
+		return r;
+	m->source = AS_SERVED;
+	/* the first child is asked for at once: its answer tells that the server stands */
+	r = write(m->server.ctl, "g", 1) == 1 ? AS_OK : AS_E_IO;
+	if (r == AS_OK)
+		r = as_worker_listen(&m->server, &m->server_answer, deadline(m),
+				     m->q->interrupted, &cause);
+	if (r == AS_OK && m->server_answer.done) {
+		if (m->server_answer.batches.n)
+			push_sample(m, 0, &m->server_answer, NULL, NAN);
+		return 1;
+	}
+	if (r == AS_OK && m->server_answer.error) {
+		as_measuring_end_server(m);
+		m->source = AS_FRESH;
+		return 0;
+	}
+	r = judge(m, r < 0 ? r : AS_E_IO, &m->server, &m->server_answer, err, &cause);
+	as_measuring_end_server(m);
+	return r;
+}
+
+void as_measuring_end_server(struct as_measuring *m)
+{
+	if (m->source != AS_SERVED)
+		return;
+	as_worker_end(&m->server);
+	as_answer_clear(&m->server_answer);
+}
+
+/* One child more. Its startup is none. */
+static int ask_server(struct as_measuring *m, struct as_answer **ret, struct as_error *err)
+{
+	struct as_error cause = {0};
+	int r;
+
+	*ret = &m->server_answer;
+	as_answer_next(*ret);
+	r = write(m->server.ctl, "g", 1) == 1 ? AS_OK : AS_E_IO;
+	if (r == AS_OK)
+		r = as_worker_listen(&m->server, *ret, deadline(m), m->q->interrupted, &cause);
+	return judge(m, r, &m->server, *ret, err, &cause);
 }
 
 int as_measuring_sample(struct as_measuring *m, unsigned side, struct as_error *err)

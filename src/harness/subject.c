@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/sys.h"
 #include "harness/alloc_priv.h"
@@ -152,6 +153,7 @@ int as_subject_run(const struct as_subject *s, uint64_t iters, struct as_answer_
 		   struct as_error *err)
 {
 	bool warmup = ret->warmup;
+	pid_t pid = getpid();
 	char text[256];
 	int r = AS_OK;
 
@@ -171,6 +173,12 @@ int as_subject_run(const struct as_subject *s, uint64_t iters, struct as_answer_
 	ret->warmup = warmup;
 	if (r < 0)
 		return r;
+	/* only one of them may go on */
+	if (getpid() != pid)
+		return as_fail(
+			err, AS_E_USAGE, 0,
+			"the benchmark forked, and the child came back from it as well: end "
+			"the child with _exit");
 	if (as_problem_take(text, sizeof text))
 		return as_fail(err, AS_E_USAGE, 0, "%s", text);
 	if (!isfinite(ret->value))

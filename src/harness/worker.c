@@ -116,16 +116,6 @@ static void tell_batch(const struct as_answer_batch *b, struct as_buf *out)
 	as_buf_addc(out, '\n');
 }
 
-/* The benchmark itself may fork and come back twice: only one of them may go on. */
-static int still_us(pid_t pid, struct as_error *err)
-{
-	if (getpid() == pid)
-		return AS_OK;
-	return as_fail(err, AS_E_USAGE, 0,
-		       "the benchmark forked, and the child came back from it as well: end the "
-		       "child with _exit");
-}
-
 static int measure(const struct as_question *q, const struct as_subject *s, struct as_buf *out,
 		   struct as_error *err)
 {
@@ -133,7 +123,6 @@ static int measure(const struct as_question *q, const struct as_subject *s, stru
 	AS_CLEANUP(as_free_autop) struct as_answer_batch *b = as_xcalloc(wanted, sizeof *b);
 	uint64_t start = as_now_ns(), limit = q->limit_ms * 1000000;
 	struct usage before, after;
-	pid_t pid = getpid();
 	size_t n = 0;
 	int r = AS_OK;
 
@@ -150,8 +139,6 @@ static int measure(const struct as_question *q, const struct as_subject *s, stru
 			i = q->warmups;
 		b[n].warmup = i < q->warmups;
 		r = as_subject_run(s, q->iterations, &b[n], err);
-		if (r == AS_OK)
-			r = still_us(pid, err);
 		n++;
 	}
 	if (r < 0)
