@@ -108,17 +108,39 @@ static bool in_main(void)
 	return assay_bench_mode(state->run) == ASSAY_MODE_MAIN;
 }
 
-static void at_exit(void)
+int as_criterion_is_worker(void)
 {
-	int status;
+	return state && assay_bench_mode(state->run) == ASSAY_MODE_WORKER;
+}
+
+/* Whatever main returned: if it was 0 and something failed, that is the status. */
+static void close_run(int status)
+{
+	int own;
 
 	if (state->closed)
 		return;
+	if (state->in_one && as_criterion_is_worker())
+		return; /* the benchmark ends the process: how, tells the status */
 	state->closed = true;
-	status = assay_bench_close(state->run);
-	if (status)
-		_exit(status); /* whatever main returned: something failed */
+	own = assay_bench_close(state->run);
+	if (own && !status)
+		_exit(own);
 }
+
+#ifdef __GLIBC__
+static void at_exit(int status, void *unused)
+{
+	close_run(status);
+}
+#define WATCH_EXIT() on_exit(at_exit, NULL)
+#else
+static void at_exit(void)
+{
+	close_run(0);
+}
+#define WATCH_EXIT() atexit(at_exit)
+#endif
 
 /* argv NULL: nobody gave a command line. */
 static void ensure_open(int argc, const char *const *argv)
@@ -141,12 +163,7 @@ static void ensure_open(int argc, const char *const *argv)
 		state->argv[i] = as_xstrdup(argv[i]);
 	state->terminal = isatty(STDERR_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
 	state->run = assay_bench_open(argc, state->argv, &settings);
-	(void)atexit(at_exit); /* full: the summary closes the run */
-}
-
-int as_criterion_is_worker(void)
-{
-	return state && assay_bench_mode(state->run) == ASSAY_MODE_WORKER;
+	(void)WATCH_EXIT(); /* full: a failure's status is lost, no more */
 }
 
 const char *as_criterion_home_of(struct as_criterion_run *s, const struct as_criterion *c)
@@ -522,7 +539,9 @@ int as_criterion_one(struct as_criterion *c, const struct as_criterion_spec *spe
 		if (front_selects(state, &to, state->turn.id.full))
 			as_criterion_result_load(state);
 	} else {
+		state->in_one = true;
 		r = assay_bench_one(state->run, &to, spec->run, spec->ctx);
+		state->in_one = false;
 	}
 	turn_clear(&state->turn);
 	return r;
@@ -532,6 +551,7 @@ void as_criterion_summary(struct as_criterion *c)
 {
 	ensure_open(0, NULL);
 	if (as_criterion_is_worker())
-		at_exit(); /* the benchmark asked for did not come: say so, run nothing more */
+		close_run(
+			0); /* the benchmark asked for did not come: say so, run nothing more */
 	say_missing(state);
 }

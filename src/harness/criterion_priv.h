@@ -230,7 +230,7 @@ struct as_criterion_old {
 
 struct as_criterion_run {
 	struct assay_bench *run;
-	bool configured, closed;
+	bool configured, closed, in_one;
 	int argc;
 	char **argv;
 	struct as_criterion_options o;

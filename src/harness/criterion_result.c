@@ -168,6 +168,12 @@ static void show(struct as_criterion_run *s, const struct as_criterion_estimates
 	as_criterion_show(&look, &shown);
 }
 
+/* Times are not negative, whatever the spread of two or three processes. */
+static double floor_of(const struct as_criterion_unit *custom, double low)
+{
+	return custom ? low : fmax(low, 0);
+}
+
 static void measured(struct as_criterion_run *s, const struct as_fn_result *r)
 {
 	const struct as_fn_side_result *side = &r->side[r->sides - 1];
@@ -185,7 +191,8 @@ static void measured(struct as_criterion_run *s, const struct as_fn_result *r)
 		sizes[i] = side->processes.v[i].batches;
 	estimate(t, side->batches.v, n, sizes, processes, &est);
 	est.low_quartile = (struct as_criterion_estimate){
-		side->time.value, isnan(side->time.low) ? side->time.value : side->time.low,
+		side->time.value,
+		isnan(side->time.low) ? side->time.value : floor_of(u, side->time.low),
 		isnan(side->time.high) ? side->time.value : side->time.high,
 		isnan(side->time.low) ? 0 : (side->time.high - side->time.low) / 3.92};
 	if (r->sides == 2)

@@ -67,4 +67,5 @@ extern "C" {
     pub fn as_criterion_one(c: *mut Handle, spec: *const Spec) -> c_int;
     pub fn as_criterion_summary(c: *mut Handle);
     pub fn as_criterion_is_worker() -> c_int;
+    pub fn _exit(status: c_int) -> !;
 }

@@ -182,7 +182,8 @@ unsafe extern "C" fn run<M: Measurement>(ctx: *mut c_void, iters: u64) -> f64 {
         Err(payload) => {
             // The message is on standard error already; a worker has nobody to unwind to.
             if ffi::as_criterion_is_worker() != 0 {
-                std::process::exit(101);
+                // Not exit: what is registered for the end is the main process's business.
+                ffi::_exit(101);
             }
             call.panic = Some(payload);
             f64::NAN

@@ -1,0 +1,318 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Bench programs of rust/assay-criterion: command line, folders, baselines. Built once by cargo; the tests
+# then run the programs as cargo would.
+bats_require_minimum_version 1.5.0
+load lib
+
+setup_file() {
+	command -v cargo >/dev/null || return 0
+	local repo
+	repo=$(realpath "$BATS_TEST_DIRNAME/../..")
+	cd "$BATS_FILE_TMPDIR" || return 1
+	mkdir -p crate/src crate/benches crate/tests
+	cat >crate/Cargo.toml <<-END
+		[package]
+		name = "subject"
+		version = "0.1.0"
+		edition = "2018"
+		[features]
+		slow = []
+		[dev-dependencies]
+		criterion = { package = "assay-criterion", path = "$repo/rust/assay-criterion", features = ["async_futures", "csv_output", "html_reports"] }
+		[[bench]]
+		name = "plain"
+		harness = false
+		[[bench]]
+		name = "odd"
+		harness = false
+		[profile.bench]
+		debug = false
+		[workspace]
+	END
+	cat >crate/src/lib.rs <<-'END'
+		pub fn sum(n: u64) -> u64 {
+			let times = if cfg!(feature = "slow") { 3 } else { 1 };
+			(0..n * times).fold(1u64, |x, i| x.wrapping_mul(6364136223846793005) ^ i ^ (x >> 33))
+		}
+		#[test]
+		fn unit() {}
+	END
+	# the shape of criterion 0.3's manual: deprecated calls too
+	cat >crate/benches/plain.rs <<-'END'
+		#[macro_use]
+		extern crate criterion;
+		use criterion::{black_box, BatchSize, Benchmark, BenchmarkId, Criterion, ParameterizedBenchmark, Throughput};
+		use subject::sum;
+		fn groups(c: &mut Criterion) {
+			c.bench_function("sum 1000", |b| b.iter(|| sum(black_box(1000))));
+			let mut group = c.benchmark_group("sized");
+			for n in [100u64, 200].iter() {
+				group.throughput(Throughput::Bytes(*n * 8));
+				group.bench_with_input(BenchmarkId::from_parameter(n), n, |b, n| {
+					b.iter_batched(|| *n, |n| sum(n), BatchSize::SmallInput)
+				});
+				group.bench_with_input(BenchmarkId::new("by/ref", n), n, |b, n| {
+					b.iter_batched_ref(|| vec![*n], |v| sum(v[0]), BatchSize::NumIterations(3))
+				});
+			}
+			group.finish();
+		}
+		#[allow(deprecated)]
+		fn old(c: &mut Criterion) {
+			c.bench("old", Benchmark::new("one", |b| b.iter(|| sum(10))).with_function("two", |b| b.iter(|| sum(20))));
+			c.bench("params", ParameterizedBenchmark::new("f", |b, n| b.iter(|| sum(*n)), vec![1, 2])
+				.throughput(|n| Throughput::Elements(*n)));
+		}
+		fn asynchronous(c: &mut Criterion) {
+			c.bench_function("async", |b| b.to_async(criterion::async_executor::FuturesExecutor).iter(|| async { sum(50) }));
+		}
+		criterion_group!(benches, groups, old);
+		criterion_group! {
+			name = configured;
+			config = Criterion::default().sample_size(10).measurement_time(std::time::Duration::from_millis(100));
+			targets = asynchronous
+		}
+		criterion_main!(benches, configured);
+	END
+	cat >crate/benches/odd.rs <<-'END'
+		use criterion::measurement::{Measurement, ValueFormatter};
+		use criterion::{criterion_group, criterion_main, Criterion, Throughput};
+		struct Misses;
+		impl ValueFormatter for Misses {
+			fn scale_values(&self, _typical: f64, _values: &mut [f64]) -> &'static str { "misses" }
+			fn scale_throughputs(&self, _typical: f64, _t: &Throughput, _values: &mut [f64]) -> &'static str { "per miss" }
+			fn scale_for_machines(&self, _values: &mut [f64]) -> &'static str { "misses" }
+		}
+		impl Measurement for Misses {
+			type Intermediate = ();
+			type Value = u64;
+			fn start(&self) {}
+			fn end(&self, _: ()) -> u64 { 0 }
+			fn add(&self, a: &u64, b: &u64) -> u64 { a + b }
+			fn zero(&self) -> u64 { 0 }
+			fn to_f64(&self, v: &u64) -> f64 { *v as f64 }
+			fn formatter(&self) -> &dyn ValueFormatter { &Misses }
+		}
+		fn odd(c: &mut Criterion) {
+			c.bench_function("before", |b| b.iter(|| 1 + 1));
+			c.bench_function("panics", |_| panic!("on purpose"));
+			c.bench_function("forgets", |_| ());
+			c.bench_function("exits", |b| b.iter(|| std::process::exit(7)));
+			c.bench_function("after", |b| b.iter(|| 2 + 2));
+		}
+		fn custom(c: &mut Criterion<Misses>) {
+			c.bench_function("misses", |b| b.iter(|| 3 + 3));
+		}
+		criterion_group!(benches, odd);
+		criterion_group! { name = customs; config = Criterion::default().with_measurement(Misses); targets = custom }
+		criterion_main!(benches, customs);
+	END
+	cat >crate/tests/inside.rs <<-'END'
+		use criterion::Criterion;
+		use std::time::Duration;
+		fn short(name: &str) -> Criterion {
+			Criterion::default().measurement_time(Duration::from_millis(50)).output_directory(std::path::Path::new(name))
+		}
+		#[test]
+		fn a_benchmark_within_a_test_program() {
+			let folder = std::env::var("INSIDE").unwrap();
+			short(&folder).bench_function("inside", |b| b.iter(|| subject::sum(100)));
+			assert!(std::path::Path::new(&folder).join("inside/new/estimates.json").exists());
+		}
+		#[test]
+		#[should_panic(expected = "Group name must not be empty.")]
+		fn a_group_needs_a_name() {
+			short("x").benchmark_group("");
+		}
+		#[test]
+		#[should_panic(expected = "Benchmark IDs must be unique within a group.")]
+		fn ids_do_not_repeat() {
+			let mut c = short("x").with_filter("nothing");
+			let mut g = c.benchmark_group("g");
+			g.bench_function("a", |b| b.iter(|| 1));
+			g.bench_function("a", |b| b.iter(|| 1));
+		}
+	END
+	cd crate && CARGO_TARGET_DIR=$BATS_FILE_TMPDIR/target cargo bench --offline --no-run >"$BATS_FILE_TMPDIR/build.log" 2>&1 ||
+		{ cat "$BATS_FILE_TMPDIR/build.log" >&2; return 1; }
+}
+
+# program NAME: path of the bench program
+program() {
+	ls -t "$BATS_FILE_TMPDIR"/target/release/deps/"$1"-* | grep -v '\.d$' | head -1
+}
+
+setup() {
+	command -v cargo >/dev/null || skip 'cargo is not installed'
+	cd "$BATS_TEST_TMPDIR" || return 1
+	export CRITERION_HOME=$BATS_TEST_TMPDIR/home NO_COLOR=1
+	plain=$(program plain) odd=$(program odd)
+	quick=(--bench --measurement-time 0.1)
+}
+
+@test "--list names what criterion names, in its order" {
+	run -0 "$plain" --bench --list
+	[ "$output" = "$(printf '%s: benchmark\n' 'sum 1000' sized/100 sized/by/ref/100 sized/200 sized/by/ref/200 \
+		old/one old/two params/f/1 params/f/2 async)" ]
+	run -0 "$plain" --list --format terse 'by.ref/\d00$'
+	[ "$output" = "$(printf '%s: benchmark\n' sized/by/ref/100 sized/by/ref/200)" ]
+	run -0 "$plain" --bench --list --ignored
+	[ -z "$output" ]
+}
+
+@test "without --bench each runs once, as cargo test wants it" {
+	run -0 "$plain" --exact 'sum 1000'
+	[ "$output" = "$(printf 'Testing sum 1000\nSuccess')" ]
+	[ ! -e home ]
+	run -0 "$plain" --bench --test old
+	[ "$(grep -c '^Success$' <<<"$output")" = 2 ]
+	run -101 "$odd" --test --nocapture panics
+	[[ "$output" == *"on purpose"* ]]
+	run -101 "$odd" --test forgets
+	[[ "$output" == *"must call Bencher::iter"* ]]
+}
+
+@test "a run leaves criterion's folders, and critcmp's rules find the figures" {
+	run -0 "$plain" "${quick[@]}" 'sum|sized'
+	[[ "$output" == *"sum 1000 "*"time:   ["* ]]
+	[[ "$output" == *"thrpt:  ["*"iB/s"* ]]
+	[ -f "home/sized/by_ref/100/new/raw.csv" ]
+	[ "$(head -c 35 home/sized/by_ref/100/new/raw.csv)" = group,function,value,throughput_num ]
+	python3 - <<-'END'
+		import json, os
+		found = {}
+		for path, folders, files in os.walk('home'):
+		    folders[:] = [f for f in folders if f not in ('change', 'report') and not f.startswith('.')]
+		    if 'estimates.json' in files:
+		        e = json.load(open(path + '/estimates.json'))
+		        b = json.load(open(path + '/benchmark.json'))
+		        s = json.load(open(path + '/sample.json'))
+		        assert e['mean']['point_estimate'] > 0 and e['std_dev']['point_estimate'] >= 0
+		        assert len(s['iters']) == len(s['times']) >= 10
+		        mean = sum(t / n for t, n in zip(s['times'], s['iters'])) / len(s['times'])
+		        assert abs(mean / e['mean']['point_estimate'] - 1) < 1e-9
+		        assert e['slope'] is None and len(json.load(open(path + '/tukey.json'))) == 4
+		        assert os.path.relpath(path, 'home') == b['directory_name'] + '/' + os.path.basename(path)
+		        assert not open(path + '/estimates.json').read().endswith('\n')
+		        found.setdefault(os.path.basename(path), {})[b['full_id']] = b['throughput']
+		assert sorted(found) == ['base', 'new'], found
+		assert found['new'] == found['base'] == {'sum 1000': None, 'sized/100': {'Bytes': 800},
+		    'sized/200': {'Bytes': 1600}, 'sized/by/ref/100': {'Bytes': 800}, 'sized/by/ref/200': {'Bytes': 1600}}, found
+	END
+}
+
+@test "the next run is made in pairs with the baseline's program" {
+	"$plain" "${quick[@]}" 'sum 1000'
+	run -0 "$plain" "${quick[@]}" 'sum 1000'
+	[[ "$output" == *"change: ["*"pairs with the program of 'base'"* ]]
+	[ -f 'home/sum 1000/change/estimates.json' ]
+	[ "$(ls home/.assay/programs | wc -l)" = 1 ]
+	rm -r home/.assay
+	run -0 "$plain" "${quick[@]}" 'sum 1000'
+	[[ "$output" == *"trend:"*"No verdict: its program is no longer kept."* ]]
+	[[ "$output" != *regressed* && "$output" != *improved* ]]
+	[ ! -e 'home/sum 1000/change' ]
+}
+
+@test "a baseline of criterion's own is a trend" {
+	"$plain" "${quick[@]}" 'sum 1000'
+	rm 'home/sum 1000/base/assay.json'
+	sed -i 's/,"low_quartile":.*}}$/}/' 'home/sum 1000/base/estimates.json'
+	run -0 "$plain" "${quick[@]}" 'sum 1000'
+	[[ "$output" == *"trend:"*"(criterion wrote it)"* ]]
+}
+
+@test "--baseline and --save-baseline go together, and both folders are right" {
+	"$plain" "${quick[@]}" --save-baseline a 'sum 1000'
+	[ -d 'home/sum 1000/a' ]
+	[ ! -e 'home/sum 1000/base' ]
+	before=$(cat 'home/sum 1000/a/sample.json')
+	run -0 "$plain" "${quick[@]}" --baseline a --save-baseline b 'sum 1000'
+	[[ "$output" == *"with the program of 'a'"* ]]
+	[ "$(cat 'home/sum 1000/a/sample.json')" = "$before" ]
+	cmp 'home/sum 1000/b/sample.json' 'home/sum 1000/new/sample.json'
+	run -0 "$plain" --bench --load-baseline b --baseline a 'sum 1000'
+	[[ "$output" == *"time:   ["*"No verdict: a loaded result is not measured in pairs."* ]]
+}
+
+@test "a strict baseline that lacks a benchmark: the others are compared, the rest is listed" {
+	"$plain" "${quick[@]}" --save-baseline a 'old/one'
+	run -1 "$plain" "${quick[@]}" --baseline a old
+	[[ "$output" == *"with the program of 'a'"* ]]
+	[[ "$output" == *"error: 1 benchmark is not in baseline 'a':"*"old/two"* ]]
+	run -0 "$plain" "${quick[@]}" --baseline-lenient a old
+	run -1 "$plain" "${quick[@]}" --baseline nowhere old
+	[[ "$output" == *"no benchmark has a baseline 'nowhere'"*"there are: a;"* ]]
+}
+
+@test "damaged files are one benchmark's error" {
+	"$plain" "${quick[@]}" old
+	echo '{"mean":' >home/old/one/base/estimates.json
+	run -1 "$plain" "${quick[@]}" old
+	[[ "$output" == *"old/one/base/estimates.json' is damaged"* ]]
+	[[ "$output" == *"old/two"*"with the program of 'base'"* ]]
+}
+
+@test "a benchmark that fails costs only itself" {
+	run -1 "$odd" "${quick[@]}"
+	[[ "$output" == *"panics: failed:"*"on purpose"* ]]
+	[[ "$output" == *"forgets: failed:"*"must call Bencher::iter"* ]]
+	[[ "$output" == *"exits: failed:"* ]]
+	[[ "$output" == *"after "*"time:   ["* ]]
+	[[ "$output" == *"misses "*"time:   ["*"0.0000 misses"* ]] # zero is a value
+}
+
+@test "arguments that make no sense end with one line and status 2" {
+	run -2 "$plain" --bench --save
+	[ "$output" = "error: unknown option '--save'; --help lists them" ]
+	run -2 "$plain" --bench '('
+	[[ "$output" == "error: cannot take '(' as a filter:"* ]]
+	run -0 "$plain" --help
+	[[ "$output" == *ASSAY_BENCH_FLAGS* ]]
+}
+
+@test "bencher's format" {
+	run -0 "$plain" "${quick[@]}" --output-format bencher 'sum 1000'
+	[[ "$output" =~ ^'test sum 1000 ... bench: '\ *[0-9,]+' ns/iter (+/- '[0-9,]+')'$ ]]
+}
+
+@test "cargo bench and cargo test with a lib target; options by the environment" {
+	cd "$BATS_FILE_TMPDIR/crate"
+	export CARGO_TARGET_DIR=$BATS_FILE_TMPDIR/target
+	unset CRITERION_HOME
+	run -0 cargo bench --offline -q --bench plain -- --measurement-time 0.1 'sum 1000'
+	[ -f "$BATS_FILE_TMPDIR/target/criterion/sum 1000/new/estimates.json" ]
+	ASSAY_BENCH_FLAGS='--measurement-time 0.1 --save-baseline env sum.1000' run -0 cargo bench --offline -q --lib --bench plain
+	[ -d "$BATS_FILE_TMPDIR/target/criterion/sum 1000/env" ]
+	CARGO_TARGET_DIR=../target run -0 cargo bench --offline -q --bench plain -- --measurement-time 0.1 --save-baseline rel 'sum 1000'
+	[ -d "$BATS_FILE_TMPDIR/target/criterion/sum 1000/rel" ]
+	INSIDE=$BATS_TEST_TMPDIR/inside run -0 cargo test --offline -q --test inside
+	[[ "$output" == *"3 passed"* ]]
+}
+
+@test "a real slowdown is exit 3 with --fail-on slower, and 0 without" {
+	cp "$plain" before
+	./before "${quick[@]}" --save-baseline a 'sum 1000'
+	(cd "$BATS_FILE_TMPDIR/crate" && CARGO_TARGET_DIR=$BATS_FILE_TMPDIR/slow cargo bench --offline -q --bench plain --no-run --features slow)
+	slow=$(ls "$BATS_FILE_TMPDIR"/slow/release/deps/plain-* | grep -v '\.d$')
+	run -3 "$slow" --bench --measurement-time 0.5 --baseline a --fail-on slower 'sum 1000'
+	[[ "$output" == *"Performance has regressed."* ]]
+	run -0 "$slow" --bench --measurement-time 0.5 --baseline a 'sum 1000'
+	[[ "$output" == *"Performance has regressed."* ]]
+	ASSAY_BENCH_FAIL_ON=slower run -0 ./before --bench --measurement-time 0.5 --baseline a 'sum 1000'
+}
+
+@test "two runs at once leave whole files" {
+	"$plain" "${quick[@]}" old >/dev/null &
+	run -0 "$plain" "${quick[@]}" old
+	wait $!
+	python3 - <<-'END'
+		import json, os
+		for path, _, files in os.walk('home'):
+		    assert not path.endswith('.tmp'), path
+		    for name in files:
+		        if name.endswith('.json'):
+		            json.load(open(os.path.join(path, name)))
+	END
+}
