@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The rings of the in-target runtime (abi/rt.h) -> a heap per process, while the target runs.
+ *
+ *	d = as_heap_drain_new(&area, &host, &stacks);
+ *	again and again:	control->clock_ns = now;  as_heap_drain_round(d, now);
+ *	mappings changed:	as_heap_drain_remapped(d, pid);
+ *	a thread is gone:	as_heap_drain_gone(d, tid);
+ *	at the end:		as_heap_drain_finish(d);
+ *
+ * Order. Rings are merged by the clock in their TIME records; a round takes what is older than
+ * until_ns. Within one tick of the clock the order of one address decides: an allocation of a block
+ * that is live waits for its free, a free of a block that is not known waits for its allocation,
+ * both until every other ring has been read beyond that tick. By the order in which the runtime
+ * writes (rt.h) what they wait for is there by then, if anywhere. What never comes (blocks from
+ * before an attach, lost records) is counted: unmatched_frees, unmatched_allocs.
+ *
+ * Where a block goes through several threads within one tick, its records may fit together in more
+ * than one way (order.c), and it may be mixed up whose it is: let the clock be as fine as the recorder
+ * can make it (a microsecond or so while there is something to drain).
+ *
+ * Nodes become stacks where they are named: by module and address, as the host knows the mappings at
+ * that time. After as_heap_drain_remapped each node is looked up again when it is named again, so that
+ * a library that was unloaded and one that took its place are not mixed up.
+ *
+ * What a ring holds is the target's and is not believed: bad records are skipped and counted.
+ *
+ * Cost: about 50 ns a record with what as_heap does of it. Not thread safe.
+ */
+#ifndef AS_HEAP_DRAIN_H
+#define AS_HEAP_DRAIN_H
+
+#include "abi/rt.h"
+#include "heap/heap.h"
+#include "heap/stacks.h"
+
+/* The shared memory, as it is mapped in this process. */
+struct as_heap_area {
+	struct as_rt_control *control;
+	void *rings;
+	uint32_t ring_bytes, context_max;
+};
+
+struct as_heap_host {
+	void *ctx;
+	/* A process is seen for the first time. NULL: nothing of it is wanted. The heap stays the
+	 * host's. */
+	struct as_heap *(*process)(void *ctx, uint32_t pid, uint64_t time_ns);
+	/* The caller's number of a thread. */
+	uint32_t (*thread)(void *ctx, uint32_t pid, uint32_t tid, uint64_t time_ns);
+	/* Module and address of a place in code; false: unknown memory. flags are the drain's. */
+	bool (*locate)(void *ctx, uint32_t pid, uint64_t avma, struct as_heap_frame *ret);
+	/* Mappings have changed, or will: act, then set control->modules_done. May be NULL. */
+	void (*sync)(void *ctx, const struct as_rt_rec_sync *r);
+};
+
+struct as_heap_drained { /* of one process */
+	uint32_t pid;
+	struct as_heap *heap;
+	AS_VEC(uint64_t) hook_events; /* by id of the hook */
+	uint64_t dropped;             /* events that found no room in their ring */
+	uint64_t complete, cut;       /* events whose stack is whole; is not, or is none */
+	uint64_t holes;               /* records that were never finished */
+	uint64_t bad;                 /* records that made no sense */
+};
+
+struct as_heap_drain;
+struct as_heap_drain *as_heap_drain_new(const struct as_heap_area *area,
+					const struct as_heap_host *host,
+					struct as_heap_stacks *stacks);
+void as_heap_drain_free(struct as_heap_drain *d);
+/* Records that are older than until_ns, and all of rings that are half full. Returns their number. */
+uint64_t as_heap_drain_round(struct as_heap_drain *d, uint64_t until_ns);
+void as_heap_drain_remapped(struct as_heap_drain *d, uint32_t pid);
+/* The thread writes no more; its ring is given back when it has been read. */
+void as_heap_drain_gone(struct as_heap_drain *d, uint32_t tid);
+/* All that is there; what waits is waited for no longer. */
+void as_heap_drain_finish(struct as_heap_drain *d);
+/* n: of processes. Valid until the next round. */
+const struct as_heap_drained *as_heap_drain_processes(const struct as_heap_drain *d,
+						      size_t *ret_n);
+
+#endif

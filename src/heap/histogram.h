@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Counts by powers of two, small while few are used: most stacks allocate one size. Bucket 0 holds
+ * the value 0, bucket k the values from 2^(k-1) to 2^k - 1, the last all above.
+ */
+#ifndef AS_HEAP_HISTOGRAM_H
+#define AS_HEAP_HISTOGRAM_H
+
+#include <stdint.h>
+#include <stdlib.h>
+#include "base/mem.h"
+
+#define AS_HISTOGRAM_BUCKETS 64u
+
+struct as_histogram {
+	uint64_t used; /* bit k: bucket k has a count */
+	union {
+		uint64_t one;   /* of the only bucket used */
+		uint64_t *many; /* of the buckets used, in order */
+	};
+};
+
+static inline uint32_t as_histogram_bucket(uint64_t value)
+{
+	uint32_t k = value ? 64u - (uint32_t)__builtin_clzll(value) : 0;
+
+	return AS_MIN(k, AS_HISTOGRAM_BUCKETS - 1);
+}
+
+void as_histogram_widen(struct as_histogram *h, uint32_t bucket, uint64_t n);
+
+static inline uint32_t as_histogram_rank(const struct as_histogram *h, uint32_t bucket)
+{
+	return (uint32_t)__builtin_popcountll(h->used & ((1ull << bucket) - 1));
+}
+
+static inline void as_histogram_add(struct as_histogram *h, uint64_t value)
+{
+	uint32_t bucket = as_histogram_bucket(value);
+	uint64_t bit = 1ull << bucket;
+
+	if (h->used == bit)
+		h->one++;
+	else if (h->used & bit)
+		h->many[as_histogram_rank(h, bucket)]++;
+	else
+		as_histogram_widen(h, bucket, 1);
+}
+
+static inline uint64_t as_histogram_get(const struct as_histogram *h, uint32_t bucket)
+{
+	uint64_t bit = 1ull << bucket;
+
+	if (!(h->used & bit))
+		return 0;
+	return h->used == bit ? h->one : h->many[as_histogram_rank(h, bucket)];
+}
+
+static inline void as_histogram_clear(struct as_histogram *h)
+{
+	if (h->used & (h->used - 1))
+		free(h->many);
+	*h = (struct as_histogram){0};
+}
+
+#endif
