@@ -133,7 +133,7 @@ int as_fn_list(const struct as_fn_side *s, double timeout_s, struct as_fn_list *
 
 /* ---- calibration and plan ---- */
 
-static void take_what(struct as_measuring *m, struct as_answer *a)
+void as_measuring_take_what(struct as_measuring *m, struct as_answer *a)
 {
 	if (!a->benches.n)
 		return;
@@ -171,7 +171,7 @@ static int calibrate_side(struct as_measuring *m, unsigned side, bool full,
 		};
 		m->r->clock_ns = a.clock_ns;
 		m->r->loop_ns = a.loop_ns;
-		take_what(m, &a);
+		as_measuring_take_what(m, &a);
 	}
 	as_answer_clear(&a);
 	return r;
@@ -215,17 +215,17 @@ int as_measuring_calibrate(struct as_measuring *m, struct as_error *err)
 	int r = 1;
 
 	if (m->q->iterations) {
-		r = calibrate_side(m, 0, false, err);
-		for (unsigned side = 0; side < m->sides; side++) {
-			m->calibration[side] = m->calibration[0];
-			m->calibration[side].wall_ns *=
-				m->calibration[0].iterations
-					? (double)m->q->iterations /
-						  (double)m->calibration[0].iterations
-					: (double)m->q->iterations;
-			m->calibration[side].iterations = m->q->iterations;
-		}
-		return r;
+		/* as somebody found out before: a batch is taken for as long as it should be */
+		for (unsigned side = 0; side < m->sides; side++)
+			m->calibration[side] =
+				(struct as_calibration){.iterations = m->q->iterations,
+							.value = NAN,
+							.wall_ns = BATCH_S / 2 * 1e9,
+							.first_value = NAN,
+							.first_wall_ns = 0,
+							.proportion = NAN};
+		m->r->loop_ns = m->r->clock_ns = NAN;
+		return 1;
 	}
 	for (unsigned side = 0; side < m->sides && r == 1; side++) {
 		r = calibrate_side(m, side, false, err);

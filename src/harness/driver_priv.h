@@ -59,6 +59,8 @@ int as_measuring_sample(struct as_measuring *m, unsigned side, struct as_error *
 int as_measuring_serve(struct as_measuring *m, struct as_error *err);
 void as_measuring_end_server(struct as_measuring *m);
 
+/* The benchmark's name, unit and the like from an answer. */
+void as_measuring_take_what(struct as_measuring *m, struct as_answer *a);
 int as_measuring_calibrate(struct as_measuring *m, struct as_error *err);
 int as_measuring_allocations(struct as_measuring *m, struct as_error *err);
 

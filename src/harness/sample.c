@@ -333,10 +333,14 @@ int as_measuring_sample(struct as_measuring *m, unsigned side, struct as_error *
 	if (r == 1) {
 		size_t n = 0;
 
+		if (!m->r->what.unit)
+			as_measuring_take_what(m, a);
 		as_vec_foreach (b, &a->batches)
 			n += !b->warmup;
 		if (!n || !m->question.iterations)
 			r = as_measuring_fail(m, "a damaged answer: no batches");
+		else if (!m->r->what.unit)
+			r = as_measuring_fail(m, "a damaged answer: no name");
 		else
 			push_sample(m, side, a, fresh ? &w : NULL, stolen_s() - steal);
 	}
