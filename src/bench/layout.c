@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <elf.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -402,7 +403,9 @@ enum as_bench_verdict as_layout_judge(const double *u, size_t n, double as_built
 		return AS_BENCH_FASTER;
 	if (ret->lo > -delta && ret->hi < delta)
 		return AS_BENCH_MOVED;
-	if (ret->lo < 0 && ret->hi > 0 && (as_built > ret->hi || as_built < ret->lo))
+	/* No difference shows, and of the one as built less than half can be real. */
+	if (ret->lo < 0 && ret->hi > 0 && ret->hi < fabs(as_built) / 2 &&
+	    ret->lo > -fabs(as_built) / 2)
 		return AS_BENCH_MOVED;
 	return AS_BENCH_UNDECIDED;
 }

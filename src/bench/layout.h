@@ -55,6 +55,42 @@ int as_layout_relink(const struct as_layout_kit *k, uint64_t number, const char 
 enum as_bench_verdict as_layout_judge(const double *u, size_t n, double as_built, double delta,
 				      double alpha, struct as_trimmed *ret);
 
+/* ---- a verdict taken to other links ---- */
+
+/* Two programs, and what was found out about them; zeroed, then exe, watch and path set. */
+struct as_layout_pair {
+	const char *exe[2]; /* borrowed */
+	const struct as_layout_watch
+		*watch[2]; /* borrowed; NULL: of no build that was watched */
+	char *path;        /* what links are named after; owned */
+	struct as_layout_kit *kit[2];
+	bool kits_sought, same_code_known, same_code;
+	AS_VEC(char *) links[2]; /* of numbers 1 and on; removed in the end */
+};
+void as_layout_pair_clear(struct as_layout_pair *p);
+
+struct as_layout_check {
+	struct as_layout_pair *pair;
+	unsigned layouts; /* pairs of links; 0: 8, and up to 32 while it is open; 1: none */
+	double budget_s;  /* for more than the first ones */
+	const volatile int *interrupted;
+	/* Mean ln ratio of some pairs of runs of the two; NaN: could not be measured. NULL: they cannot be
+	 * measured often enough. */
+	double (*compare)(void *ctx, const char *const exe[2]);
+	void *ctx;
+};
+/* Where c says slower or faster: what is left of that when the code lies elsewhere, with a note. */
+int as_layout_check(const struct as_layout_check *q, struct as_bench_comparison *c,
+		    struct as_error *err);
+
+/* A compare for commands: ctx is a struct as_layout_command. */
+struct as_layout_command {
+	char *const *argv; /* [0] is replaced by the link */
+	bool by_cpu;       /* the metric that decides */
+	const volatile int *interrupted;
+};
+double as_layout_compare_commands(void *ctx, const char *const exe[2]);
+
 /* Whether the two programs' machine code and constants are the same but for where they lie. AS_OK and
  * *ret, or that a file could not be read. */
 int as_layout_same_code(const char *a, const char *b, bool *ret, struct as_error *err);

@@ -89,6 +89,8 @@ int as_bench_print(const struct as_cmd_ctx *ctx, struct as_bench_set *set, struc
 	bool taken;
 	int r;
 
+	if (a->amend)
+		a->amend(a->amend_ctx, set);
 	if (a->sort == AS_BENCH_SORT_MEAN && set->benches.n)
 		qsort(set->benches.v, set->benches.n, sizeof *set->benches.v, by_mean);
 	r = write_exports(a, set, &taken, err);
@@ -103,8 +105,11 @@ int as_bench_print(const struct as_cmd_ctx *ctx, struct as_bench_set *set, struc
 
 int as_bench_exit(const struct as_bench_args *a, const struct as_bench_set *set)
 {
+	bool gate = a->fail_on == AS_BENCH_FAIL_ON_SLOWER ||
+		    (a->fail_on == AS_BENCH_FAIL_ON_AUTO && a->project.against);
+
 	as_vec_foreach (c, &set->comparisons) {
-		if (a->fail_on == AS_BENCH_FAIL_ON_SLOWER && c->verdict == AS_BENCH_SLOWER)
+		if (gate && c->verdict == AS_BENCH_SLOWER)
 			return AS_EXIT_GATE;
 	}
 	return AS_EXIT_FINE;

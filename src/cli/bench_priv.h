@@ -8,10 +8,15 @@
 
 #include "bench/command.h"
 #include "bench/result.h"
+#include "cli/bench_project.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 
-enum as_bench_fail_on { AS_BENCH_FAIL_ON_NOTHING, AS_BENCH_FAIL_ON_SLOWER };
+enum as_bench_fail_on {
+	AS_BENCH_FAIL_ON_AUTO,
+	AS_BENCH_FAIL_ON_NOTHING,
+	AS_BENCH_FAIL_ON_SLOWER
+};
 enum as_bench_sort { AS_BENCH_SORT_AUTO, AS_BENCH_SORT_COMMAND, AS_BENCH_SORT_MEAN };
 enum as_bench_format { AS_BENCH_TEXT, AS_BENCH_JSON };
 enum as_bench_style { /* hyperfine's */
@@ -39,6 +44,10 @@ struct as_bench_args {
 	const char *json, *export_json, *export_csv, *export_markdown, *export_asciidoc,
 		*export_org;
 	int format, sort, unit, fail_on, style;
+	struct as_bench_project_args project;
+	/* what a form still has to say to its results before they are shown; may be NULL */
+	void (*amend)(void *ctx, struct as_bench_set *set);
+	void *amend_ctx;
 };
 
 /* ---- bench_commands.c ---- */
@@ -51,7 +60,8 @@ int as_bench_commands(struct as_cmd_ctx *ctx, struct as_error *err);
 /* The set as --format says to standard output, and every file that was asked for. */
 int as_bench_print(const struct as_cmd_ctx *ctx, struct as_bench_set *set,
 		   struct as_error *err);
-/* AS_EXIT_GATE with --fail-on slower and a verdict that is; else AS_EXIT_FINE. */
+/* AS_EXIT_GATE with --fail-on slower (the default of --against) and a verdict that is; else
+ * AS_EXIT_FINE. */
 int as_bench_exit(const struct as_bench_args *a, const struct as_bench_set *set);
 
 #endif

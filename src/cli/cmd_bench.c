@@ -145,8 +145,9 @@ static const struct as_option bench_options[] = {
 	 .type = AS_OPT_CHOICE,
 	 AT(fail_on),
 	 .arg = "VERDICT",
-	 .choices = "nothing|slower",
-	 .def = "nothing",
+	 .choices = "auto|nothing|slower",
+	 .def = "auto",
+	 .def_text = "nothing; with --against slower",
 	 .group = "Verdicts",
 	 .help = "slower: end with status 3 when one is"},
 
@@ -313,6 +314,7 @@ static const struct as_option bench_options[] = {
 	 .group = "Output",
 	 .help = "hyperfine's: full and color force colour, basic and nocolor forbid it, none "
 		 "prints nothing"},
+	AS_BENCH_PROJECT_OPTIONS(struct as_bench_args),
 	{0},
 };
 
@@ -332,6 +334,11 @@ static int bench_run(struct as_cmd_ctx *ctx, struct as_error *err)
 		if (ctx->literal > 0 && strcmp(ctx->operands[0], f->word) == 0)
 			return f->run(ctx, err);
 	}
+	const struct as_bench_project_args *p =
+		&((const struct as_bench_args *)ctx->args)->project;
+
+	if (p->cargo || p->against || p->programs.n || p->list || as_bench_is_program(ctx))
+		return as_bench_project(ctx, err);
 	return as_bench_commands(ctx, err);
 }
 
@@ -341,7 +348,8 @@ const struct as_cmd as_cmd_bench = {
 	.summary = "benchmarks of commands: what each costs, and which differ",
 	.usage = "[options] COMMAND [--vs COMMAND …]\n[options] -- PROGRAM [ARGS…] [--vs "
 		 "PROGRAM "
-		 "[ARGS…] …]",
+		 "[ARGS…] …]\n[options] --cargo [FILTER]\n[options] --against REV [FILTER]\n"
+		 "[options] --against REV --build COMMAND -- PROGRAM [ARGS…]",
 	.options = bench_options,
 	.examples = {{"assay bench -- ./app args", "how long it takes, and how sure that is"},
 		     {"assay bench './old x' --vs './new x'", "is the second one faster"},

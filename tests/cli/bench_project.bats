@@ -1,0 +1,274 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Suites: bench programs, two revisions of a repository, cargo's benches.
+bats_require_minimum_version 1.5.0
+load lib
+
+setup_file() {
+	export XDG_CACHE_HOME=$BATS_FILE_TMPDIR/cache GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
+	export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@example.org
+	export GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@example.org
+}
+
+# A program of two functions, its benchmarks, a Makefile; committed on main.
+project() {
+	command -v gcc >/dev/null || skip 'no gcc here'
+	command -v git >/dev/null || skip 'no git here'
+	command -v make >/dev/null || skip 'no make here'
+	local lib include
+	lib=$(realpath "$(dirname "$ASSAY")/../harness/libassay-bench.a")
+	include=$(realpath "$BATS_TEST_DIRNAME/../../include")
+	mkdir project && cd project
+	cat >work.c <<-'END'
+		#include <stddef.h>
+		unsigned hash(const unsigned char *p, size_t n)
+		{
+			unsigned h = 2166136261u;
+			for (size_t i = 0; i < n; i++)
+				h = (h ^ p[i]) * 16777619u;
+			return h;
+		}
+		size_t lines(const unsigned char *p, size_t n)
+		{
+			size_t k = 0;
+			for (size_t i = 0; i < n; i++)
+				if (p[i] == '\n' || p[i] == ';')
+					k++;
+			return k;
+		}
+	END
+	cat >bench.c <<-'END'
+		#include <assay/bench.h>
+		unsigned hash(const unsigned char *p, size_t n);
+		size_t lines(const unsigned char *p, size_t n);
+		static unsigned char text[4096];
+		ASSAY_BENCH(hash_4k)
+		{
+			ASSAY_ITER(b) assay_black_box(hash(text, sizeof text));
+		}
+		ASSAY_BENCH(lines_4k)
+		{
+			for (size_t i = 0; i < sizeof text; i++)
+				text[i] = (unsigned char)(i * 7);
+			ASSAY_ITER(b) assay_black_box(lines(text, sizeof text));
+		}
+		ASSAY_BENCH_MAIN
+	END
+	cat >app.c <<-'END'
+		#include <stdio.h>
+		unsigned hash(const unsigned char *p, size_t n);
+		static unsigned char t[1 << 22];
+		int main(void)
+		{
+			return printf("%u\n", hash(t, sizeof t)) < 0;
+		}
+	END
+	cat >Makefile <<-END
+		.RECIPEPREFIX = >
+		speed: bench.o work.o
+		> gcc -o speed bench.o work.o $lib -lm -lpthread
+		app: app.o work.o
+		> gcc -o app app.o work.o
+		%.o: %.c
+		> gcc -O2 -I$include -c \$< -o \$@
+	END
+	printf '*.o\nspeed\napp\n' >.gitignore
+	git init -q -b main .
+	git add .
+	git commit -qm one
+}
+
+slower() { # twice the work in hash
+	sed -i 's/16777619u;/16777619u, h ^= h >> 15, h *= 2246822519u, h ^= h >> 13;/' work.c
+}
+
+elsewhere() { # the functions are the same, their places are not
+	sed -i '1a __asm__(".text\\n.skip 48\\n");\nint unused(int a) { return a * 3 + a % 7; }' work.c
+}
+
+@test 'a bench program is a suite: list, filter, whole name' {
+	project
+	make -s speed
+	run -0 assay bench --list --program ./speed
+	[ "$output" = $'hash_4k\nlines_4k' ]
+	run -0 assay bench --budget 1s -- ./speed hash
+	[[ $output == hash_4k* ]]
+	[[ $output != *lines_4k* ]]
+	run -0 --separate-stderr assay bench --program ./speed --exact lines_4k --budget 1s --json -
+	parses_as_json <<<"$output"
+	grep -q '"name": "lines_4k"' <<<"$output"
+	run -1 assay bench --program ./speed lnes_4k
+	[[ $output == *"no benchmark matches 'lnes_4k'; did you mean 'lines_4k'?"* ]]
+	run -2 assay bench --program ./speed '('
+	[[ $output == *"'(' is no regular expression"* ]]
+	run -0 assay bench --as-command -r 2 -- ./speed --list
+	[[ $output == *'2 runs'* ]]
+}
+
+@test 'against a revision: what is slower ends with 3, and the repository is left alone' {
+	project
+	slower
+	echo note >untracked
+	git status --porcelain=v2 --branch >before
+	run -3 --separate-stderr assay bench --against main --build 'make -s speed' --program ./speed
+	grep -q '^hash_4k .* slower ' <<<"$output"
+	! grep -q '^lines_4k .* slower ' <<<"$output"
+	[[ $output == *'the checkout holds 3 files that'* ]]
+	[[ $stderr == *'building main ('* && $stderr == *'building checkout ('* ]]
+	echo >after
+	git status --porcelain=v2 --branch | grep -v after >after
+	diff before after
+	[ "$(git worktree list | wc -l)" = 1 ]
+	[ -z "$(git stash list)" ]
+	[ ! -e speed ]
+	run -0 assay bench --fail-on nothing --against main --build 'make -s speed' --program ./speed hash
+	grep -q '^hash_4k .* slower ' <<<"$output"
+	git checkout -q work.c
+	run -0 --separate-stderr assay bench --against main --budget 2s --build 'make -s speed' \
+		--program ./speed --json -
+	python3 - <<-END
+		import json
+		d = json.loads('''$output''')
+		assert d['schema'] == 'assay.bench/1'
+		assert {c['name'] for c in d['comparisons']} == {'hash_4k', 'lines_4k'}, d
+		assert all(c['verdict'] in ('equal', 'undecided') for c in d['comparisons']), d
+	END
+}
+
+@test 'the same code elsewhere is never slower' {
+	project
+	elsewhere
+	run -0 --separate-stderr assay bench --against main --build 'make -s speed' --program ./speed
+	[[ $output != *slower* ]]
+	[[ $output != *faster* ]]
+	# as programs: one object, linked with paddings
+	make -s speed
+	for pad in 0 16 32 48; do
+		printf '.section .text.unlikely,"ax"\n.skip %d\n.section .note.GNU-stack,"",@progbits\n' \
+			$pad >pad.s
+		gcc -o speed.$pad pad.s bench.o work.o "$(sed -n 's/.*work.o \(.*\.a\) .*/\1/p' Makefile)" \
+			-lm -lpthread 2>/dev/null
+	done
+	for pad in 16 32 48; do
+		run -0 assay bench --program ./speed.0 --program ./speed.$pad --budget 1500ms
+		[[ $output != *slower* && $output != *faster* ]]
+	done
+}
+
+@test 'a command of two revisions, and what is new or gone' {
+	project
+	slower
+	run -3 --separate-stderr assay bench --against main --build 'make -s app' -- ./app
+	[[ $output == *'slower '*checkout* ]]
+	git checkout -q work.c
+	sed -i 's/lines_4k/rows_4k/' bench.c
+	run -0 --separate-stderr assay bench --against main --build 'make -s speed' --budget 2s -- ./speed
+	[[ $output == *'only in main ('*'): lines_4k'* ]]
+	[[ $output == *'only in checkout ('*'): rows_4k'* ]]
+	sed -i 's/hash_4k/other_4k/' bench.c
+	run -1 assay bench --against main --build 'make -s speed' -- ./speed
+	[[ $output == *'the two sides have no benchmark in common'* ]]
+}
+
+@test 'builds that fail, revisions and programs that are not there' {
+	project
+	echo 'int x = ;' >>work.c
+	git commit -qam broken
+	git checkout -q main~ -- work.c
+	run -1 assay bench --against main --build 'make -s speed' --program ./speed
+	[[ $output == *'error: expected expression'* ]]
+	[[ $output == *'cannot build main ('*"'make -s speed' ended with status 2"* ]]
+	run -1 assay bench --against mian --build make -- ./speed
+	[[ $output == *"no revision 'mian' in this repository; did you mean 'main'?"* ]]
+	run -1 assay bench --against main~ --build 'make -s speed' -- ./sped
+	[[ $output == *"its build made no './sped'"* ]]
+	run -2 assay bench --against main
+	[[ $output == *'how is it built?'* ]]
+	run -2 assay bench --against main --build make
+	[[ $output == *'--build makes a program; name it'* ]]
+	cd /
+	run -1 assay bench --against main --build make -- ./x
+	[[ $output == *'is in no git repository'* ]]
+}
+
+@test 'a benchmark that fails is named and the others go on' {
+	project
+	cat >>bench.c <<-'END'
+		#include <stdlib.h>
+		ASSAY_BENCH(broken)
+		{
+			ASSAY_ITER(b) abort();
+		}
+	END
+	sed -i '/^ASSAY_BENCH_MAIN/d' bench.c
+	echo ASSAY_BENCH_MAIN >>bench.c
+	make -s speed
+	run -1 assay bench --program ./speed --budget 2s
+	[[ $output == *hash_4k* && $output == *lines_4k* ]]
+	[[ $output == *broken*signal* ]]
+}
+
+@test 'a hundred benchmarks within the budget, and what there is when interrupted' {
+	project
+	for i in $(seq 100); do
+		echo "ASSAY_BENCH(b$i) { ASSAY_ITER(b) assay_black_box(hash(text, $i)); }"
+	done | sed '/^ASSAY_BENCH_MAIN/{
+		r /dev/stdin
+		N
+	}' bench.c >many.c
+	grep -v '^ASSAY_BENCH_MAIN' many.c >bench.c
+	echo ASSAY_BENCH_MAIN >>bench.c
+	make -s speed
+	start=$(date +%s)
+	run -0 --separate-stderr assay bench --program ./speed --budget 6s --json -
+	[ $(($(date +%s) - start)) -le 10 ]
+	python3 - <<-END
+		import json
+		d = json.loads('''$output''')
+		assert len(d['benchmarks']) > 60, len(d['benchmarks'])
+	END
+	assay bench --program ./speed --budget 60s >out 2>err &
+	sleep 2
+	kill -INT $!
+	wait $! && status=0 || status=$?
+	[ "$status" = 130 ]
+	grep -q '^hash_4k' out
+	grep -q 'benchmarks were not measured: interrupted' out
+}
+
+@test 'cargo: every target that cargo bench runs, by whatever harness' {
+	command -v cargo >/dev/null || skip 'cargo is not installed'
+	mkdir -p one/src one/benches two/src
+	printf '[workspace]\nmembers = ["one", "two"]\n' >Cargo.toml
+	printf '[package]\nname = "one"\nversion = "1.0.0"\nedition = "2018"\n' >one/Cargo.toml
+	printf '[package]\nname = "two"\nversion = "1.0.0"\nedition = "2018"\n[lib]\nbench = false\n' \
+		>two/Cargo.toml
+	printf '[[bench]]\nname = "shy"\n[[bench]]\nname = "own"\nharness = false\n' >>one/Cargo.toml
+	cat >one/src/lib.rs <<-'END'
+		#![feature(test)]
+		extern crate test;
+		pub fn sum(n: u64) -> u64 {
+			(0..n).fold(7, |a, x| a * 31 ^ x)
+		}
+		#[bench]
+		fn inside(b: &mut test::Bencher) {
+			b.iter(|| sum(test::black_box(1000)))
+		}
+		#[test]
+		fn no_benchmark() {}
+	END
+	echo '#[test] fn t() {}' >one/benches/shy.rs
+	echo 'fn main() { println!("I speak no protocol") }' >one/benches/own.rs
+	echo 'pub fn f() {}' >two/src/lib.rs
+	export RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR=$PWD/target
+	run -1 --separate-stderr assay bench --cargo --workspace --offline --budget 3s
+	[[ $output == *'inside '* ]]
+	[[ $output == *'libtest: each process says one value'* ]]
+	[[ $output == *"bench 'shy' has no #[bench] function"*"'harness = false'"* ]]
+	[[ $output == *"bench 'own'"*'in no way that is known here'* ]]
+	run -0 assay bench --cargo --package one --list --offline
+	[[ $output == *inside* ]]
+	echo 'oops' >>one/src/lib.rs
+	run -101 assay bench --cargo --package one --offline
+	[[ $output == *'error'*'oops'* ]]
+}
