@@ -123,7 +123,7 @@ struct as_rt_home {
 };
 
 #define AS_RT_CONTEXTS      1024
-#define AS_RT_CONTEXT_BYTES 0x60000u
+#define AS_RT_CONTEXT_BYTES 0xd0000u
 /* Nodes of a thread between two RESETs. */
 #define AS_RT_NODES         8192u
 
@@ -139,8 +139,10 @@ enum as_rt_flags {
 	/* A thread whose ring is full waits for room, up to full_wait_us per record, as long as
 	 * heartbeat changes; without the flag the record is dropped at once. */
 	AS_RT_WAIT_FULL = 32,
-	/* The target has a seccomp filter: no system call is made to find out whether memory can be
-	 * read; only frames between sp and stack_end_avma are followed. */
+	/*
+	 * rt_sigprocmask is not to be called to find out whether a page can be read (strict seccomp,
+	 * or a filter known to refuse it): stacks end where the first thread's stack is left.
+	 */
 	AS_RT_NO_PROBE = 64,
 };
 
@@ -158,7 +160,7 @@ enum as_rt_module_flags {
 	AS_RT_MODULE_SELF = 1, /* a copy of the runtime's image */
 };
 
-#define AS_RT_MODULES_MAX   6144
+#define AS_RT_MODULES_MAX   3072
 #define AS_RT_CONTROL_BYTES 0x42000u
 
 struct as_rt_control {
@@ -175,7 +177,10 @@ struct as_rt_control {
 	/* written by the recorder at any time: read at each event */
 	uint64_t clock_ns; /* CLOCK_MONOTONIC, about each 100 us */
 	uint32_t flags;    /* enum as_rt_flags */
-	/* Odd while modules are being changed. Each change starts all threads' nodes anew. */
+	/*
+	 * module_set[modules_seq & 1] holds now. To change it, fill the other one, then add 1.
+	 * Each change starts all threads' nodes anew.
+	 */
 	uint32_t modules_seq;
 	uint32_t heartbeat;    /* changes while the recorder drains */
 	uint32_t modules_done; /* SYNC records up to this serial were acted upon; futex */
@@ -194,10 +199,12 @@ struct as_rt_control {
 	 */
 	uint32_t owner[AS_RT_CONTEXTS];
 
-	/* recorder; consistent when modules_seq is even and unchanged */
-	uint32_t module_count;
-	uint32_t reserved4[15];
-	struct as_rt_module module[AS_RT_MODULES_MAX];
+	/* recorder */
+	struct as_rt_module_set {
+		uint32_t count;
+		uint32_t reserved[15];
+		struct as_rt_module module[AS_RT_MODULES_MAX];
+	} module_set[2];
 };
 _Static_assert(sizeof(struct as_rt_control) <= AS_RT_CONTROL_BYTES, "control page");
 
@@ -231,9 +238,10 @@ enum as_rt_record_kind {
  * not reserved but counted in lost[]: received + lost is what happened, exactly. After a loss the
  * thread writes RESET before it names a node again.
  *
- * Reader: at p < pos, load the head (acquire). It is complete when head.tag == (uint32_t)(p >> 4).
- * Otherwise it is being written, or its writer died or left by longjmp in between (then it never
- * comes: step 16 bytes at a time to the next head whose tag fits; at most one record is lost).
+ * Reader: at p < pos, load the head (acquire). It is complete when head.tag == (uint32_t)(p >> 4)
+ * and head.kind is not 0 (memory never written would do for p == 0). Otherwise it is being
+ * written, or its writer died or left by longjmp in between (then it never comes: step 16 bytes at
+ * a time to the next head whose tag fits; at most one record is lost).
  * pos and consumed only grow; a new owner of the ring goes on where the last one ended.
  */
 struct as_rt_ring {

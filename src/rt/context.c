@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* A thread's first event, calls within calls, and full rings. */
+#include "rt/rt_priv.h"
+#include "rt/walk.h"
+
+/* The thread pointer's own word; 0: this thread has no TLS. */
+static uint64_t thread_pointer(const struct as_rt_control *control)
+{
+	uint64_t base = 0, fs;
+	if (control->flags & AS_RT_FSGSBASE)
+		__asm__ volatile("rdfsbase %0" : "=r"(base));
+	else
+		(void)rt_syscall(RT_SYS_ARCH_PRCTL, RT_ARCH_GET_FS, (uintptr_t)&base, 0, 0);
+	if (!base)
+		return 0;
+	__asm__ volatile("movq %%fs:0, %0" : "=r"(fs));
+	return fs;
+}
+
+static void set_gs(const struct as_rt_control *control, const struct rt_context *c)
+{
+	if (control->flags & AS_RT_FSGSBASE)
+		__asm__ volatile("wrgsbase %0" : : "r"(c) : "memory");
+	else
+		(void)rt_syscall(RT_SYS_ARCH_PRCTL, RT_ARCH_SET_GS, (uintptr_t)c, 0, 0);
+}
+
+/* A free context's index, now tid's; 0: all are taken. */
+static uint32_t take_index(const struct as_rt_home *home, struct as_rt_control *control,
+			   uint32_t tid)
+{
+	for (uint32_t i = 1; i < home->context_max && i < AS_RT_CONTEXTS; i++) {
+		uint32_t none = 0;
+		if (!*(volatile uint32_t *)&control->owner[i] &&
+		    __atomic_compare_exchange_n(&control->owner[i], &none, tid, false,
+						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			return i;
+	}
+	return 0;
+}
+
+static void clear_bytes(void *at, uint64_t n)
+{
+	__asm__ volatile("rep stosb" : "+D"(at), "+c"(n) : "a"(0) : "memory");
+}
+
+/*
+ * Context 0 of this process made into one that only drops, for threads there is no context for
+ * and processes that are not to be recorded. Several threads may pass it to and fro; nothing in
+ * it but fs is ever written afterwards.
+ */
+static struct rt_context *dropping(const struct as_rt_home *home, uint64_t fs)
+{
+	struct rt_context *c = (struct rt_context *)(uintptr_t)home->contexts;
+	c->self = c;
+	c->control = (const struct as_rt_control *)(uintptr_t)home->control;
+	c->home = home;
+	c->busy_sp = UINT64_MAX;
+	__atomic_store_n(&c->fs, fs, __ATOMIC_RELEASE);
+	return c;
+}
+
+/* All of a context but its gs base: what an earlier owner left is gone. */
+static void set_up(struct rt_context *c, const struct as_rt_home *home, uint32_t index,
+		   uint64_t fs)
+{
+	bool used = c->self != 0;
+	clear_bytes(c, offsetof(struct rt_context, node));
+	if (used) {
+		clear_bytes(c->child, sizeof c->child);
+		clear_bytes(c->rule, sizeof c->rule);
+	}
+	c->control = (const struct as_rt_control *)(uintptr_t)home->control;
+	c->home = home;
+	c->ring = (struct as_rt_ring *)(uintptr_t)(home->rings +
+						   (uint64_t)index * (AS_RT_RING_HEAD_BYTES +
+								      home->ring_bytes));
+	c->data = (char *)c->ring + AS_RT_RING_HEAD_BYTES;
+	c->mask = home->ring_bytes - 1;
+	c->room = home->ring_bytes - AS_RT_RING_SLACK;
+	c->nnodes = 1;
+	c->own_lo = c->other_lo = 1;
+	c->modules_seq = *(const volatile uint32_t *)&c->control->modules_seq;
+	c->clock_ns = rt_load(&c->control->clock_ns);
+	c->self = c;
+	c->fs = fs;
+}
+
+static void tell_thread(struct rt_context *c, uint32_t tid, uint32_t pid)
+{
+	union {
+		struct as_rt_rec_thread r;
+		uint64_t w[4];
+	} rec = {.r = {.tid = tid, .pid = pid, .fs = c->fs, .clock_ns = c->clock_ns}};
+	c->ring->tid = tid;
+	c->ring->pid = pid;
+	c->ring->fs = c->fs;
+	(void)rt_emit(c, AS_RT_REC_THREAD, 0, rec.w, 2);
+}
+
+struct rt_context *as_rt_claim(const struct as_rt_hook *hook)
+{
+	const struct as_rt_home *home = (const struct as_rt_home *)(uintptr_t)hook->home;
+	struct as_rt_control *control = (struct as_rt_control *)(uintptr_t)home->control;
+	if (control->flags & AS_RT_PAUSED)
+		return 0;
+	uint64_t fs = thread_pointer(control);
+	if (!fs) {
+		__atomic_add_fetch(&control->lost_no_context, 1, __ATOMIC_RELAXED);
+		return 0;
+	}
+	uint32_t tid = (uint32_t)rt_syscall(RT_SYS_GETTID, 0, 0, 0, 0);
+	uint32_t pid = (uint32_t)rt_syscall(RT_SYS_GETPID, 0, 0, 0, 0);
+	uint32_t index = 0;
+	if (!(control->flags & AS_RT_NO_CHILDREN) || pid == control->pid)
+		index = take_index(home, control, tid);
+	struct rt_context *now = rt_current();
+	if (now && now->busy_sp != UINT64_MAX) {
+		/* a signal handler was faster; this one is still as it was */
+		if (index)
+			__atomic_store_n(&control->owner[index], 0, __ATOMIC_RELEASE);
+		return now;
+	}
+	if (!index) {
+		struct rt_context *c = dropping(home, fs);
+		set_gs(control, c);
+		return c;
+	}
+	struct rt_context *c =
+		(struct rt_context *)(uintptr_t)(home->contexts +
+						 (uint64_t)index * AS_RT_CONTEXT_BYTES);
+	set_up(c, home, index, fs);
+	set_gs(control, c);
+	tell_thread(c, tid, pid);
+	return c;
+}
+
+/* An event of a thread without a ring. Now and then it is tried again. */
+static bool dropped(struct rt_context *c)
+{
+	struct as_rt_control *control = (struct as_rt_control *)(uintptr_t)c->home->control;
+	if (!(control->flags & AS_RT_NO_CHILDREN))
+		__atomic_add_fetch(&control->lost_no_context, 1, __ATOMIC_RELAXED);
+	if ((++c->lost_here & 255) == 0)
+		c->fs = 0; /* the next event claims anew */
+	return false;
+}
+
+/*
+ * Three ways to come here while a call is in progress: the original called another patched
+ * function (nested: part of the call); a signal handler allocates (its own call); the call was
+ * left by longjmp or an exception (it is over). The stack between tells: the runtime's own frame,
+ * a signal frame, or neither before the call's place is passed.
+ */
+bool as_rt_is_own_call(struct rt_context *c, const struct rt_frame *frame)
+{
+	if (c->busy_sp == UINT64_MAX)
+		return dropped(c);
+	uint64_t sp = (uintptr_t)frame, gap = c->busy_sp - sp;
+	if (frame->ra == c->nested_ra && gap == c->nested_gap)
+		return false;
+	struct as_rt_walk w = {.pc = frame->ra,
+			       .sp = sp + sizeof *frame,
+			       .fp = frame->fp,
+			       .slot = sp + offsetof(struct rt_frame, ra)};
+	for (unsigned i = 0; i < 64; i++) {
+		struct as_rt_rule r = as_rt_find_rule(
+			c->control, *(const volatile uint32_t *)&c->control->modules_seq,
+			w.pc - 1, false);
+		if (r.self) {
+			c->nested_ra = frame->ra;
+			c->nested_gap = gap;
+			return false;
+		}
+		if (w.sp > c->busy_sp && gap < INT64_MAX)
+			break;
+		switch (as_rt_step(c, &w, &r)) {
+		case AS_RT_STEP_SIGNAL:
+			return true;
+		case AS_RT_STEP_END:
+			/* not to be told by the stack: near below it, it is most likely nested */
+			if (w.end != AS_END_ROOT && gap < 65536)
+				return false;
+			c->busy_sp = 0;
+			return true;
+		case AS_RT_STEP_CALLER:
+			break;
+		}
+	}
+	c->busy_sp = 0;
+	return true;
+}
+
+bool as_rt_wait_room(struct rt_context *c, uint64_t bytes)
+{
+	const struct as_rt_control *control = c->control;
+	struct as_rt_ring *r = c->ring;
+	uint32_t beat = *(const volatile uint32_t *)&control->heartbeat;
+	if (!(control->flags & AS_RT_WAIT_FULL) || beat == c->lost_heartbeat)
+		return false;
+	struct as_rt_control *counts = (struct as_rt_control *)(uintptr_t)c->home->control;
+	__atomic_add_fetch(&counts->full_waits, 1, __ATOMIC_RELAXED);
+	const int64_t pause[2] = {0, 20000};
+	/* a sleep of 20 us takes 70 to 80 */
+	for (uint32_t us = 0; us < control->full_wait_us; us += 75) {
+		(void)rt_syscall(RT_SYS_NANOSLEEP, (uintptr_t)pause, 0, 0, 0);
+		if (rt_load(&r->pos) + bytes - rt_load(&r->consumed) <= c->room)
+			return true;
+	}
+	/* the recorder is gone, or far too slow: no more waiting until it moves */
+	c->lost_heartbeat = *(const volatile uint32_t *)&control->heartbeat;
+	return false;
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The runtime's own: what a thread's context holds, and the primitives everything is made of.
+ * Freestanding code that runs inside other people's programs: no libc, no TLS, no writable data,
+ * general registers only, no more than AS_RT_STACK_MAX bytes of stack.
+ *
+ * Concurrency: a context belongs to one thread. The thread's own signal handlers may come in at
+ * any instruction; what they share with the code they interrupt is either changed by one
+ * instruction (ring->pos, once_id) or guarded by capture_sp (all that nodes are made of).
+ */
+#ifndef AS_RT_RT_PRIV_H
+#define AS_RT_RT_PRIV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "abi/rt.h"
+#include "abi/stack_end.h"
+#include "abi/unwind_table.h"
+
+#define RT_LIKELY(x)   __builtin_expect(!!(x), 1)
+#define RT_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define RT_BARRIER()   __asm__ volatile("" ::: "memory")
+#define RT_PAGE        4096u
+
+/* What the compiler's prologue leaves at rbp: every function here keeps a frame pointer. */
+struct rt_frame {
+	uint64_t fp; /* the caller's rbp */
+	uint64_t ra; /* where the patched function returns to */
+};
+
+/* A rule of the unwind table in force at a pc; the key is pc - (return address ? 1 : 0). */
+struct rt_rule {
+	uint64_t avma;
+	uint32_t w0;
+	int32_t w1;
+};
+
+enum rt_node_flags {
+	RT_NODE_NEEDS_FP = 1, /* fp decides where the chain goes from here: it is compared */
+	RT_NODE_LOADS_FP =
+		2,           /* the parent needs fp and it was saved by this frame, at fp_off */
+	RT_NODE_ZERO_FP = 4, /* this frame's rule leaves fp undefined: 0 above it */
+	RT_NODE_STEP = 8,    /* memory besides slot and fp decides: step again to verify */
+	RT_NODE_USES_FP = 16,  /* this frame's own rule reads fp */
+	RT_NODE_SAVES_FP = 32, /* fp was saved at fp_off, whether the parent needs it or not */
+	/* kept for the record: */
+	RT_NODE_BY_FP = 64,
+	RT_NODE_CUT = 128, /* frames are missing between this one and its parent */
+};
+
+/*
+ * One frame in a thread's table. The chain of a node is exact as long as each slot holds its
+ * return address: where the next slot is follows from slot, ra and, with NEEDS_FP, fp.
+ */
+struct rt_node {
+	uint64_t slot; /* address of the return address */
+	uint64_t ra;
+	uint64_t fp;     /* with NEEDS_FP: rbp in the frame returned to */
+	uint16_t parent; /* index, 0: none */
+	int16_t fp_off;  /* from the frame's CFA */
+	uint16_t flags;
+	uint16_t reserved;
+};
+
+/* A frame that was walked over, innermost first. */
+struct rt_seen {
+	uint64_t slot, ra, fp;
+	int16_t fp_off;
+	uint16_t flags; /* enum rt_node_flags */
+	uint8_t exact;  /* ra is a pc */
+	uint8_t end;    /* enum as_stack_end, where the walk ended here */
+	uint16_t reserved;
+};
+
+/* A word of memory the chain of a stack depends on. */
+struct rt_pair {
+	uint64_t avma, value;
+};
+
+/* A whole stack that was captured before, flat: it is the same when all its words are. */
+struct rt_stack {
+	uint64_t slot, ra;  /* the innermost frame's */
+	uint64_t fp;        /* with needs_fp: rbp there */
+	uint64_t last_avma; /* the highest of its words */
+	uint32_t node;
+	uint32_t pairs; /* position of the first, as ever counted */
+	uint16_t npairs;
+	bool needs_fp;
+};
+
+/* By innermost frame: the stacks it had last, and first. The first one's places are hashed. */
+struct rt_leaf {
+	uint32_t last, shape; /* number of a stack; 0: none */
+	bool varied;          /* the last time it was another than the time before */
+};
+
+#define RT_DEPTH_MAX      1024u
+#define RT_STACKS         2048u
+#define RT_PAIRS          16384u
+#define RT_PAIRS_MAX      512u /* of one stack: deeper ones are verified by their nodes */
+#define RT_LEAVES         2048u
+#define RT_PATHS          4096u
+#define RT_RULES          1024u
+#define RT_CHILD_WAYS     8u
+#define RT_CHILD_SETS     2048u
+#define RT_PROBES         16384u
+#define RT_ROOT_DEPTH     4u
+#define RT_NODE_TAG_SHIFT 13 /* AS_RT_NODES is 1 << 13 */
+
+struct rt_context {
+	/* fs:[0] == gs:[0] is the fast path's test; self is at gs:[8]. */
+	uint64_t fs;
+	struct rt_context *self;
+	struct as_rt_ring *ring;
+	const struct as_rt_control *control;
+	char *data;    /* the ring's */
+	uint64_t mask; /* ring_bytes - 1 */
+	uint64_t room; /* bytes of the ring that may be in use */
+	/* Frame of the outermost call in progress; 0: none. All ones: this context only drops. */
+	uint64_t busy_sp;
+
+	uint64_t clock_ns;   /* last told */
+	uint64_t capture_sp; /* frame of the event that is using nodes and seen; 0: none */
+	uint32_t modules_seq;
+	uint32_t nnodes; /* node[0] is none */
+	uint32_t once_id;
+	uint32_t lost_heartbeat; /* heartbeat when the last wait for room was in vain */
+	uint32_t stack_count;    /* stacks kept so far; those up to stack_base are void */
+	uint32_t stack_base;
+	uint32_t pair_count;
+	bool need_reset; /* the reader lacks nodes: RESET before the next */
+	uint16_t nroot;
+	/* Where the last call that was found to be nested came from. */
+	uint64_t nested_ra, nested_gap;
+
+	/*
+	 * First and last address at which 8 bytes are known to be readable: of the thread's own
+	 * stack, which stays; and of another stack, during one capture. lo > last: none.
+	 */
+	uint64_t own_lo, own_last;
+	uint64_t other_lo, other_last;
+	uint32_t own_tries; /* that failed */
+
+	const struct as_rt_home *home;
+	uint64_t lost_here; /* events this dropping context has seen */
+
+	/* The outermost frames of this thread, for stacks too deep to be followed to there. */
+	struct rt_seen root[RT_ROOT_DEPTH];
+
+	_Alignas(4096) struct rt_node node[AS_RT_NODES];
+	uint32_t child[RT_CHILD_SETS]
+		      [RT_CHILD_WAYS]; /* index | tag << 13, by parent, slot, ra */
+	uint16_t probe[RT_PROBES];     /* index, by slot and ra: the last one */
+	struct rt_rule rule[RT_RULES];
+	struct rt_seen seen[RT_DEPTH_MAX];
+	struct rt_leaf leaf[RT_LEAVES];
+	uint32_t path[RT_PATHS]; /* number of a stack, by innermost frame and hashed words */
+	struct rt_stack stack[RT_STACKS];
+	struct rt_pair pair[RT_PAIRS];
+};
+_Static_assert(sizeof(struct rt_context) <= AS_RT_CONTEXT_BYTES, "context");
+_Static_assert(sizeof(struct rt_node) == 32, "two to a line");
+
+/* ---- system calls ---- */
+
+#define RT_SYS_MUNMAP        11
+#define RT_SYS_SIGPROCMASK   14
+#define RT_SYS_NANOSLEEP     35
+#define RT_SYS_GETPID        39
+#define RT_SYS_ARCH_PRCTL    158
+#define RT_SYS_GETTID        186
+#define RT_SYS_FUTEX         202
+#define RT_SYS_CLOCK_GETTIME 228
+#define RT_ARCH_SET_GS       0x1001
+#define RT_ARCH_GET_FS       0x1003
+#define RT_EFAULT            14
+
+static inline int64_t rt_syscall(int64_t n, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+	register uint64_t r10 __asm__("r10") = d;
+	int64_t ret;
+	__asm__ volatile("syscall"
+			 : "=a"(ret)
+			 : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10)
+			 : "rcx", "r11", "memory");
+	return ret;
+}
+
+static inline uint64_t rt_load(const void *at)
+{
+	return *(const volatile uint64_t *)at;
+}
+
+static inline uint64_t rt_word(uint64_t avma)
+{
+	return *(const uint64_t *)(uintptr_t)avma;
+}
+
+/* Adds to *at by one instruction: whole against the thread's own signal handlers. */
+static inline uint64_t rt_add_own(uint64_t *at, uint64_t n)
+{
+	__asm__ volatile("xaddq %0, %1" : "+r"(n), "+m"(*at) : : "memory", "cc");
+	return n;
+}
+
+static inline uint64_t rt_page(uint64_t avma)
+{
+	return avma & ~(uint64_t)(RT_PAGE - 1);
+}
+
+/* ---- the thread's context ---- */
+
+/* That of the running thread, or NULL: it has none yet. Never reads fs:[0] of a thread without. */
+static inline struct rt_context *rt_current(void)
+{
+	uint64_t own, fs;
+	struct rt_context *c;
+	__asm__ volatile("movq %%gs:0, %0" : "=r"(own));
+	if (RT_UNLIKELY(!own))
+		return 0;
+	__asm__ volatile("movq %%fs:0, %0" : "=r"(fs));
+	if (RT_UNLIKELY(own != fs))
+		return 0;
+	__asm__ volatile("movq %%gs:8, %0" : "=r"(c));
+	return c;
+}
+
+struct rt_context *as_rt_claim(const struct as_rt_hook *hook);
+/* The call at frame while another is in progress: false when it is part of that one. */
+bool as_rt_is_own_call(struct rt_context *c, const struct rt_frame *frame);
+
+/* ---- records ---- */
+
+/* Waits for room where that is wanted; false: there is none. */
+bool as_rt_wait_room(struct rt_context *c, uint64_t bytes);
+
+static inline bool rt_has_room(struct rt_context *c, uint64_t bytes)
+{
+	struct as_rt_ring *r = c->ring;
+	uint64_t used = rt_load(&r->pos) + bytes - rt_load(&r->consumed);
+	return RT_LIKELY(used <= c->room) || as_rt_wait_room(c, bytes);
+}
+
+/*
+ * Writes a record of `units` (a constant) 16-byte units; w[0] is left for the head. False: it did
+ * not fit and was counted.
+ */
+static inline __attribute__((always_inline)) bool rt_emit(struct rt_context *c, uint32_t kind,
+							  uint32_t hook, const uint64_t *w,
+							  unsigned units)
+{
+	struct as_rt_ring *r = c->ring;
+	if (!rt_has_room(c, 16 * units)) {
+		(void)rt_add_own(&r->lost[kind], 1);
+		return false;
+	}
+	uint64_t at = rt_add_own(&r->pos, 16 * units);
+	for (unsigned k = 1; k < units; k++) {
+		uint64_t *to = (uint64_t *)(void *)(c->data + ((at + 16 * k) & c->mask));
+		to[0] = w[2 * k];
+		to[1] = w[2 * k + 1];
+	}
+	uint64_t *to = (uint64_t *)(void *)(c->data + (at & c->mask));
+	to[1] = w[1];
+	/* the head makes it valid: x86 keeps the order of stores, the compiler shall, too */
+	__atomic_store_n(to, kind | units << 8 | hook << 16 | at >> 4 << 32, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* ---- stacks ---- */
+
+bool as_rt_readable(struct rt_context *c, uint64_t avma);
+
+/* 8 bytes of the running thread's stack; false where they cannot be read. Never faults. */
+static inline bool rt_readable(struct rt_context *c, uint64_t avma)
+{
+	return RT_LIKELY(avma >= c->own_lo && avma <= c->own_last) || as_rt_readable(c, avma);
+}
+
+static inline bool rt_read(void *env, uint64_t avma, uint64_t *ret)
+{
+	struct rt_context *c = (struct rt_context *)env;
+	if (RT_UNLIKELY(!rt_readable(c, avma)))
+		return false;
+	*ret = rt_word(avma);
+	return true;
+}
+
+#define AS_RT_READ(env, avma, ret) rt_read(env, avma, ret)
+
+/* One event's use of the thread's nodes. */
+struct rt_capture {
+	struct rt_context *c;
+	bool shared; /* a handler came in while nodes were in use: without the table */
+};
+void as_rt_capture_begin(struct rt_capture *k, struct rt_context *c,
+			 const struct rt_frame *frame);
+/* The node of the stack whose innermost frame is what the function at frame returns to. 0: none. */
+uint32_t as_rt_capture(struct rt_capture *k, const struct rt_frame *frame);
+static inline void rt_capture_end(struct rt_capture *k)
+{
+	RT_BARRIER();
+	if (!k->shared)
+		k->c->capture_sp = 0;
+}
+
+#endif
