@@ -69,7 +69,16 @@ fn main() {
         let object = out.join(name.replace('/', "_")).with_extension("o");
         let mut command = Command::new(&cc[0]);
         command.args(&cc[1..]);
-        command.args(&["-std=gnu17", "-O1", "-fPIC", "-fvisibility=hidden", "-w", "-c", "-D_GNU_SOURCE", "-fno-strict-aliasing"]);
+        command.args(&[
+            "-std=gnu17",
+            "-O1",
+            "-fPIC",
+            "-fvisibility=hidden",
+            "-w",
+            "-c",
+            "-D_GNU_SOURCE",
+            "-fno-strict-aliasing",
+        ]);
         command.arg(format!("-DASSAY_VERSION=\"{}\"", env!("CARGO_PKG_VERSION")));
         command.arg("-I").arg(&source).arg("-I").arg(source.join("include"));
         command.arg("-o").arg(&object).arg(&file).stdin(Stdio::null());
@@ -84,7 +93,10 @@ fn main() {
     }
     for (mut child, file) in children {
         if !child.wait().map(|status| status.success()).unwrap_or(false) {
-            fail(&format!("'{}' does not compile: the compiler's message is above", file.display()));
+            fail(&format!(
+                "'{}' does not compile: the compiler's message is above",
+                file.display()
+            ));
         }
     }
     watch_headers(&source);

@@ -87,6 +87,8 @@ void as_criterion_set_text(struct as_criterion *c, int which, const char *text);
 void as_criterion_configure(struct as_criterion *c, int argc, const char *const *argv);
 /* 0; -1: it failed. May end the process (in a worker). */
 int as_criterion_one(struct as_criterion *c, const struct as_criterion_spec *spec);
+/* From within a benchmark's run: the work of one iteration, where the spec does not know it yet. */
+void as_criterion_throughput(int throughput, uint64_t n, uint64_t n2);
 /* Says what is left to be said: what a strict baseline lacks, the exit status to come. */
 void as_criterion_summary(struct as_criterion *c);
 int as_criterion_is_worker(void);

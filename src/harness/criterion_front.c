@@ -535,6 +535,7 @@ int as_criterion_one(struct as_criterion *c, const struct as_criterion_spec *spe
 	as_criterion_id_make(spec->group, spec->function, spec->value, &state->turn.id);
 	as_criterion_id_unique(&state->turn.id, &state->names);
 	spec_fill(&state->turn, &unit, &to);
+	state->turn.to = &to;
 	if (!as_criterion_is_worker() && in_main() && state->o.load) {
 		if (front_selects(state, &to, state->turn.id.full))
 			as_criterion_result_load(state);
@@ -545,6 +546,18 @@ int as_criterion_one(struct as_criterion *c, const struct as_criterion_spec *spe
 	}
 	turn_clear(&state->turn);
 	return r;
+}
+
+void as_criterion_throughput(int throughput, uint64_t n, uint64_t n2)
+{
+	struct assay_bench_spec *to = state ? state->turn.to : NULL;
+
+	if (!to)
+		return;
+	/* from several threads: all say the same */
+	to->throughput = (uint32_t)throughput;
+	to->throughput_n = n;
+	to->throughput_n2 = n2;
 }
 
 void as_criterion_summary(struct as_criterion *c)

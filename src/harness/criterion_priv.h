@@ -213,6 +213,8 @@ struct as_criterion {
 struct as_criterion_turn { /* the benchmark that is run now */
 	const struct as_criterion *c;
 	const struct as_criterion_spec *spec;
+	struct assay_bench_spec *to;   /* what the harness got; a run may fill its throughput */
+	struct as_criterion_spec told; /* with what it filled */
 	struct as_criterion_id id;
 	const char *home;
 	struct as_criterion_stored stored;

@@ -174,11 +174,24 @@ static double floor_of(const struct as_criterion_unit *custom, double low)
 	return custom ? low : fmax(low, 0);
 }
 
+/* A benchmark may say only when it runs, in the other process, what its work is. */
+static const struct as_criterion_spec *with_throughput(struct as_criterion_turn *t,
+						       const struct as_fn_entry *what)
+{
+	t->told = *t->spec;
+	if (!t->told.throughput) {
+		t->told.throughput = (int)what->throughput;
+		t->told.n = what->throughput_n;
+		t->told.n2 = what->throughput_n2;
+	}
+	return &t->told;
+}
+
 static void measured(struct as_criterion_run *s, const struct as_fn_result *r)
 {
 	const struct as_fn_side_result *side = &r->side[r->sides - 1];
 	struct as_criterion_turn *t = &s->turn;
-	const struct as_criterion_spec *spec = t->spec;
+	const struct as_criterion_spec *spec = t->spec = with_throughput(t, &r->what);
 	const struct as_criterion_unit *u =
 		spec->unit && !spec->unit->wall_time ? spec->unit : NULL;
 	size_t processes = side->processes.n, n = side->batches.n;

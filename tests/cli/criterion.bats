@@ -20,6 +20,13 @@ setup_file() {
 		slow = []
 		[dev-dependencies]
 		criterion = { package = "assay-criterion", path = "$repo/rust/assay-criterion", features = ["async_futures", "csv_output", "html_reports"] }
+		assay-bench = { path = "$repo/rust/assay-bench" }
+		[[bench]]
+		name = "attributes"
+		harness = false
+		[[bench]]
+		name = "functions"
+		harness = false
 		[[bench]]
 		name = "plain"
 		harness = false
@@ -108,6 +115,37 @@ setup_file() {
 		criterion_group! { name = customs; config = Criterion::default().with_measurement(Misses); targets = custom }
 		criterion_main!(benches, customs);
 	END
+	cat >crate/benches/attributes.rs <<-'END'
+		use assay_bench::{black_box, Bencher, BytesCount};
+		fn main() {
+			assay_bench::main();
+		}
+		#[assay_bench::bench]
+		fn simple() -> u64 { subject::sum(black_box(100)) }
+		#[assay_bench::bench(args = [10, 20])]
+		fn sum(n: u64) -> u64 { subject::sum(black_box(n)) }
+		#[assay_bench::bench(threads = [1, 2], items_count = 100u32)]
+		fn sort(bencher: Bencher) {
+			bencher.with_inputs(|| (0..100).rev().collect::<Vec<u32>>()).bench_refs(|v| v.sort());
+		}
+		#[assay_bench::bench(consts = [4, 8])]
+		fn array<const N: usize>() -> [u8; N] { black_box([1; N]) }
+		#[assay_bench::bench(types = [String, Vec<u8>])]
+		fn made<T: Default>() -> T { T::default() }
+		#[assay_bench::bench(args = ["abc", "defgh"])]
+		fn reversed(b: Bencher, s: &str) {
+			b.counter(BytesCount::of_str(s)).bench(|| s.chars().rev().collect::<String>());
+		}
+		mod inner {
+			#[assay_bench::bench(name = "another name")]
+			fn x() -> String { "abc".to_owned() }
+		}
+	END
+	cat >crate/benches/functions.rs <<-'END'
+		fn first() -> u64 { subject::sum(assay_bench::black_box(10)) }
+		fn second(b: assay_bench::Bencher) { b.bench(|| vec![0u8; 100]) }
+		assay_bench::main!(first, second);
+	END
 	cat >crate/tests/inside.rs <<-'END'
 		use criterion::Criterion;
 		use std::time::Duration;
@@ -189,7 +227,7 @@ setup() {
 		        b = json.load(open(path + '/benchmark.json'))
 		        s = json.load(open(path + '/sample.json'))
 		        assert e['mean']['point_estimate'] > 0 and e['std_dev']['point_estimate'] >= 0
-		        assert len(s['iters']) == len(s['times']) >= 10
+		        assert len(s['iters']) == len(s["times"]) >= 2
 		        mean = sum(t / n for t, n in zip(s['times'], s['iters'])) / len(s['times'])
 		        assert abs(mean / e['mean']['point_estimate'] - 1) < 1e-9
 		        assert e['slope'] is None and len(json.load(open(path + '/tukey.json'))) == 4
@@ -315,4 +353,19 @@ setup() {
 		        if name.endswith('.json'):
 		            json.load(open(os.path.join(path, name)))
 	END
+}
+
+@test "assay-bench: attributes and a list of functions" {
+	run -0 "$(program attributes)" --bench --list
+	[ "$output" = "$(printf '%s: benchmark\n' simple sum/10 sum/20 sort/threads=1 sort/threads=2 array/4 array/8 \
+		made/String 'made/Vec<u8>' reversed/abc reversed/defgh 'inner/another name')" ]
+	run -0 "$(program functions)" --bench --list
+	[ "$output" = "$(printf '%s: benchmark\n' first second)" ]
+	run -0 "$(program attributes)" # as cargo test calls it
+	[ "$(grep -c '^Success$' <<<"$output")" = 12 ]
+	run -0 "$(program attributes)" "${quick[@]}" 'sort|reversed'
+	[[ "$output" == *"sort/threads=2 "*"thrpt:  ["*"elem/s"* ]]
+	[[ "$output" == *"reversed/abc "*"thrpt:  ["*"B/s"* ]] # told by the worker
+	run -0 "$(program functions)" "${quick[@]}"
+	[[ "$output" == *"second "*"time:   ["* ]]
 }

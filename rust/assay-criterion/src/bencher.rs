@@ -21,11 +21,11 @@ impl<'a, M: Measurement> Bencher<'a, M> {
         R: FnMut() -> O,
     {
         self.iterated = true;
-        let start = self.measurement.start();
+        let start = begin(self.measurement);
         for _ in 0..self.iters {
             black_box(routine());
         }
-        self.value = self.measurement.end(start);
+        self.value = end(self.measurement, start);
     }
 
     /// `routine(n)` runs the code n times itself and returns what that took.
@@ -79,19 +79,19 @@ impl<'a, M: Measurement> Bencher<'a, M> {
             let batch = full.min(left);
             let took = if full == 1 {
                 let input = black_box(setup());
-                let start = self.measurement.start();
+                let start = begin(self.measurement);
                 let output = routine(input);
-                let end = self.measurement.end(start);
+                let took = end(self.measurement, start);
                 drop(black_box(output));
-                end
+                took
             } else {
                 let inputs = black_box((0..batch).map(|_| setup()).collect::<Vec<_>>());
                 let mut outputs = Vec::with_capacity(batch as usize);
-                let start = self.measurement.start();
+                let start = begin(self.measurement);
                 outputs.extend(inputs.into_iter().map(&mut routine));
-                let end = self.measurement.end(start);
+                let took = end(self.measurement, start);
                 black_box(outputs);
-                end
+                took
             };
             self.value = self.measurement.add(&self.value, &took);
             left -= batch;
@@ -113,21 +113,21 @@ impl<'a, M: Measurement> Bencher<'a, M> {
             let batch = full.min(left);
             let took = if full == 1 {
                 let mut input = black_box(setup());
-                let start = self.measurement.start();
+                let start = begin(self.measurement);
                 let output = routine(&mut input);
-                let end = self.measurement.end(start);
+                let took = end(self.measurement, start);
                 drop(black_box(output));
                 drop(black_box(input));
-                end
+                took
             } else {
                 let mut inputs = black_box((0..batch).map(|_| setup()).collect::<Vec<_>>());
                 let mut outputs = Vec::with_capacity(batch as usize);
-                let start = self.measurement.start();
+                let start = begin(self.measurement);
                 outputs.extend(inputs.iter_mut().map(&mut routine));
-                let end = self.measurement.end(start);
+                let took = end(self.measurement, start);
                 black_box(outputs);
                 black_box(inputs);
-                end
+                took
             };
             self.value = self.measurement.add(&self.value, &took);
             left -= batch;
@@ -148,6 +148,20 @@ impl<'a, M: Measurement> Bencher<'a, M> {
     }
 }
 
+/// The harness knows what is timed: it counts allocations there, and lets threads begin together.
+#[inline(always)]
+fn begin<M: Measurement>(m: &M) -> M::Intermediate {
+    unsafe { crate::ffi::assay_bench_begin() };
+    m.start()
+}
+
+#[inline(always)]
+fn end<M: Measurement>(m: &M, start: M::Intermediate) -> M::Value {
+    let value = m.end(start);
+    unsafe { crate::ffi::assay_bench_end() };
+    value
+}
+
 fn batch_of(size: BatchSize, iters: u64) -> u64 {
     let batch = size.iters_per_batch(iters);
     assert!(batch != 0, "Batch size must not be zero.");
@@ -166,7 +180,7 @@ where
 
 #[cfg(feature = "async")]
 mod asynchronous {
-    use super::{batch_of, AsyncBencher};
+    use super::{batch_of, begin, end, AsyncBencher};
     use crate::async_executor::AsyncExecutor;
     use crate::black_box;
     use crate::measurement::Measurement;
@@ -183,11 +197,11 @@ mod asynchronous {
             let AsyncBencher { b, runner } = self;
             b.iterated = true;
             runner.block_on(async {
-                let start = b.measurement.start();
+                let start = begin(b.measurement);
                 for _ in 0..b.iters {
                     black_box(routine().await);
                 }
-                b.value = b.measurement.end(start);
+                b.value = end(b.measurement, start);
             });
         }
 
@@ -231,12 +245,8 @@ mod asynchronous {
         }
 
         #[inline(never)]
-        pub fn iter_batched<I, O, S, R, F>(
-            &mut self,
-            mut setup: S,
-            mut routine: R,
-            size: BatchSize,
-        ) where
+        pub fn iter_batched<I, O, S, R, F>(&mut self, mut setup: S, mut routine: R, size: BatchSize)
+        where
             S: FnMut() -> I,
             R: FnMut(I) -> F,
             F: Future<Output = O>,
@@ -251,11 +261,11 @@ mod asynchronous {
                     let batch = full.min(left);
                     let inputs = black_box((0..batch).map(|_| setup()).collect::<Vec<_>>());
                     let mut outputs = Vec::with_capacity(batch as usize);
-                    let start = b.measurement.start();
+                    let start = begin(b.measurement);
                     for input in inputs {
                         outputs.push(routine(input).await);
                     }
-                    let took = b.measurement.end(start);
+                    let took = end(b.measurement, start);
                     black_box(outputs);
                     b.value = b.measurement.add(&b.value, &took);
                     left -= batch;
@@ -284,11 +294,11 @@ mod asynchronous {
                     let batch = full.min(left);
                     let mut inputs = black_box((0..batch).map(|_| setup()).collect::<Vec<_>>());
                     let mut outputs = Vec::with_capacity(batch as usize);
-                    let start = b.measurement.start();
+                    let start = begin(b.measurement);
                     for input in inputs.iter_mut() {
                         outputs.push(routine(input).await);
                     }
-                    let took = b.measurement.end(start);
+                    let took = end(b.measurement, start);
                     black_box(outputs);
                     black_box(inputs);
                     b.value = b.measurement.add(&b.value, &took);

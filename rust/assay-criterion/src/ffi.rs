@@ -67,5 +67,8 @@ extern "C" {
     pub fn as_criterion_one(c: *mut Handle, spec: *const Spec) -> c_int;
     pub fn as_criterion_summary(c: *mut Handle);
     pub fn as_criterion_is_worker() -> c_int;
+    pub fn as_criterion_throughput(kind: c_int, n: u64, n2: u64);
+    pub fn assay_bench_begin() -> u64;
+    pub fn assay_bench_end() -> u64;
     pub fn _exit(status: c_int) -> !;
 }

@@ -115,6 +115,16 @@ impl<'a, M: Measurement> BenchmarkGroup<'a, M> {
     pub fn finish(self) {}
 
     pub(crate) fn run(&mut self, id: BenchmarkId, f: &mut dyn FnMut(&mut Bencher<'_, M>)) {
+        self.run_as(id, 1, f, run::<M>);
+    }
+
+    fn run_as(
+        &mut self,
+        id: BenchmarkId,
+        threads: u32,
+        f: &mut dyn FnMut(&mut Bencher<'_, M>),
+        run: unsafe extern "C" fn(*mut c_void, u64) -> f64,
+    ) {
         let key = (id.function_name, id.parameter);
         assert!(!self.ids.contains(&key), "Benchmark IDs must be unique within a group.");
         let group = c_string(&self.name);
@@ -122,8 +132,42 @@ impl<'a, M: Measurement> BenchmarkGroup<'a, M> {
         let value = key.1.as_deref().map(c_string);
         self.ids.push(key);
 
-        let mut call = Call { f, criterion: &*self.criterion, panic: None };
-        let ctx = &mut call as *mut Call<'_, M> as *mut c_void;
+        let mut call = Call { f, shared: None, criterion: &*self.criterion, panic: None };
+        call.start(self, &group, function.as_ref(), value.as_ref(), threads, run);
+        if let Some(payload) = call.panic.take() {
+            resume_unwind(payload);
+        }
+    }
+}
+
+impl<'a> BenchmarkGroup<'a, WallTime> {
+    /// `f` is called from each thread.
+    pub(crate) fn run_in_threads(
+        &mut self,
+        id: BenchmarkId,
+        threads: u32,
+        f: &(dyn Fn(&mut Bencher<'_>) + Sync),
+    ) {
+        let group = c_string(&self.name);
+        let function = id.function_name.as_deref().map(c_string);
+        let value = id.parameter.as_deref().map(c_string);
+        let none = &mut |_: &mut Bencher<'_>| {};
+        let mut call = Call { f: none, shared: Some(f), criterion: &*self.criterion, panic: None };
+        call.start(self, &group, function.as_ref(), value.as_ref(), threads, run_shared);
+    }
+}
+
+impl<'f, M: Measurement> Call<'f, M> {
+    fn start(
+        &mut self,
+        of: &BenchmarkGroup<'_, M>,
+        group: &CString,
+        function: Option<&CString>,
+        value: Option<&CString>,
+        threads: u32,
+        run: unsafe extern "C" fn(*mut c_void, u64) -> f64,
+    ) {
+        let ctx = self as *mut Call<'_, M> as *mut c_void;
         let unit = ffi::Unit {
             ctx,
             wall_time: (type_name::<M>() == type_name::<WallTime>()) as c_int,
@@ -132,26 +176,23 @@ impl<'a, M: Measurement> BenchmarkGroup<'a, M> {
             for_machines: for_machines::<M>,
             profile: profile::<M>,
         };
-        let (throughput, n, n2) = Throughput::to_c(self.throughput.as_ref());
+        let (throughput, n, n2) = Throughput::to_c(of.throughput.as_ref());
         let spec = ffi::Spec {
             size: std::mem::size_of::<ffi::Spec>() as u32,
             throughput,
             n,
             n2,
             group: group.as_ptr(),
-            function: function.as_ref().map_or(ptr::null(), |s| s.as_ptr()),
-            value: value.as_ref().map_or(ptr::null(), |s| s.as_ptr()),
-            numbers: self.numbers,
+            function: function.map_or(ptr::null(), |s| s.as_ptr()),
+            value: value.map_or(ptr::null(), |s| s.as_ptr()),
+            numbers: of.numbers,
             unit: &unit,
-            run: run::<M>,
+            run,
             ctx,
-            threads: 1,
+            threads,
         };
-        // Safe: everything `spec` points to outlives the call, and the callbacks get `call` back.
-        unsafe { ffi::as_criterion_one(self.criterion.handle.0, &spec) };
-        if let Some(payload) = call.panic.take() {
-            resume_unwind(payload);
-        }
+        // Safe: everything `spec` points to outlives the call, and the callbacks get `self` back.
+        unsafe { ffi::as_criterion_one(of.criterion.handle.0, &spec) };
     }
 }
 
@@ -161,6 +202,7 @@ fn c_string(s: &str) -> CString {
 
 struct Call<'f, M: Measurement> {
     f: &'f mut dyn FnMut(&mut Bencher<'_, M>),
+    shared: Option<&'f (dyn Fn(&mut Bencher<'_, M>) + Sync)>,
     criterion: &'f Criterion<M>,
     panic: Option<Box<dyn Any + Send>>,
 }
@@ -188,6 +230,25 @@ unsafe extern "C" fn run<M: Measurement>(ctx: *mut c_void, iters: u64) -> f64 {
             call.panic = Some(payload);
             f64::NAN
         }
+    }
+}
+
+/// As `run`, from several threads at once.
+unsafe extern "C" fn run_shared(ctx: *mut c_void, iters: u64) -> f64 {
+    let call = &*(ctx as *const Call<'_, WallTime>);
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        let (value, measurement) = (Duration::from_secs(0), &WallTime);
+        let mut b = Bencher { iterated: false, iters, value, measurement };
+        if let Some(f) = call.shared {
+            f(&mut b);
+        }
+        b.assert_iterated();
+        measurement.to_f64(&b.value)
+    }));
+    match result {
+        Ok(value) => value,
+        Err(_) if ffi::as_criterion_is_worker() != 0 => ffi::_exit(101),
+        Err(_) => f64::NAN,
     }
 }
 

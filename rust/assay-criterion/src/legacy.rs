@@ -105,11 +105,8 @@ impl<M: Measurement + 'static> Benchmark<M> {
     where
         F: FnMut(&mut Bencher<'_, M>) + 'static,
     {
-        let none = Benchmark {
-            numbers: [f64::NAN; ffi::NUMBERS],
-            routines: Vec::new(),
-            throughput: None,
-        };
+        let none =
+            Benchmark { numbers: [f64::NAN; ffi::NUMBERS], routines: Vec::new(), throughput: None };
         none.with_function(id, f)
     }
 

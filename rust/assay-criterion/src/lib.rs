@@ -399,6 +399,49 @@ impl<M: Measurement + 'static> Criterion<M> {
     }
 }
 
+/// For assay-bench, of the same version; nobody else's.
+#[doc(hidden)]
+pub mod __private {
+    use super::*;
+
+    #[derive(Debug, Clone, Copy)]
+    pub enum Throughput2 {
+        Bytes(u64),
+        Elements(u64),
+    }
+
+    impl From<Throughput2> for Throughput {
+        fn from(t: Throughput2) -> Throughput {
+            match t {
+                Throughput2::Bytes(n) => Throughput::Bytes(n),
+                Throughput2::Elements(n) => Throughput::Elements(n),
+            }
+        }
+    }
+
+    /// From within a benchmark, before its loop.
+    pub fn throughput(t: Throughput2) {
+        let (kind, n, n2) = Throughput::to_c(Some(&t.into()));
+        unsafe { ffi::as_criterion_throughput(kind, n, n2) }
+    }
+
+    pub fn run(
+        c: &mut Criterion,
+        group: &str,
+        function_name: Option<String>,
+        parameter: Option<String>,
+        throughput: Option<Throughput2>,
+        threads: u32,
+        f: &(dyn Fn(&mut Bencher<'_>) + Sync),
+    ) {
+        let mut group = c.benchmark_group(group);
+        if let Some(t) = throughput {
+            group.throughput(t.into());
+        }
+        group.run_in_threads(BenchmarkId { function_name, parameter }, threads, f);
+    }
+}
+
 #[doc(hidden)]
 pub fn runner(benches: &[&dyn Fn()]) {
     for bench in benches {
