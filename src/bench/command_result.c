@@ -17,7 +17,7 @@
 #define FIRST_SHARE 0.1
 #define APART_LEAST 10 /* runs, before any can be said to stand apart */
 #define APART_NAMED 3
-#define APART_MOVES 0.02 /* of the plain mean, below which they are not worth a word */
+#define APART_MOVES 0.05 /* of the plain mean, below which they are not worth a word */
 #define LAYOUT      0.05 /* below it two builds may differ by where their code lies */
 #define SURE_DRIFT  0.3  /* correlation worth a word */
 
@@ -325,14 +325,18 @@ static void note_overhead(const struct as_measured *m, struct as_bench *b,
 			      m->q->overhead_is_shell ? ": run it without a shell" : "");
 }
 
-static bool by_cpu(const struct as_measured *m, size_t i)
+/* One clock for all, so that the lines of a table can be held against each other: that of most. */
+static bool by_cpu(const struct as_measured *m)
 {
-	/* the first as most of those that are compared with it */
-	if (i)
-		return m->rounds->v[i].decides == AS_M_CPU;
+	size_t cpu = 0, all = 0;
+
 	if (m->q->n == 1)
 		return as_runs_explained(&m->rounds->v[0].runs);
-	return m->rounds->v[1].decides == AS_M_CPU;
+	for (size_t i = 1; i < m->q->n; i++) {
+		all += m->rounds->v[i].d[0].n > 0;
+		cpu += m->rounds->v[i].d[0].n && m->rounds->v[i].decides == AS_M_CPU;
+	}
+	return cpu * 2 > all;
 }
 
 static void tell_command(const struct as_measured *m, size_t i, struct as_bench *b)
@@ -349,7 +353,7 @@ static void tell_command(const struct as_measured *m, size_t i, struct as_bench 
 		as_vec_push(&b->params,
 			    (struct as_bench_param){as_xstrdup(p->name), as_xstrdup(p->value)});
 	take_values(a, overhead, &v);
-	fill_clocks(b, &v, by_cpu(m, i));
+	fill_clocks(b, &v, by_cpu(m));
 	fill_runs(b, a);
 	as_command_notes(b, &a->runs, m->q->n > 1);
 	if (overhead && overhead->runs.v.n) {

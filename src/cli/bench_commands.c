@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/sys.h"
+#include "bench/judge.h"
 #include "cli/bench_priv.h"
 #include "cli/cmds_priv.h"
 #include "view/style.h"
@@ -509,6 +510,7 @@ static int measure(struct work *w, struct as_error *err)
 	r = as_commands_measure(&q, &result, &failure);
 	if (q.rounds.progress)
 		(void)as_write_all(STDERR_FILENO, "\r\033[K", 4, NULL); /* progress only */
+	as_bench_find_growth(&result.set, false);
 	p = anything_measured(&result.set) ? as_bench_print(w->ctx, &result.set, &printing)
 					   : AS_OK;
 	if (r < 0) {
