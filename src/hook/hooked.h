@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * A process with in-target code in it: functions found, the code and its memory put there, the
+ * functions patched; later all of it taken back.
+ *
+ *	struct as_hook_spec spec = {.image = as_rt_blob, …, .groups = AS_HOOKS_HEAP};
+ *	as_hook_attach(pid, &spec, &h, err);		// a process that runs: two stops of < 1 ms
+ *	…						// as_hook_shared(h): control page and rings
+ *	as_hook_detach(h, err);				// every byte as it was
+ *	as_hook_free(h);
+ *
+ *	as_hook_watch_exec(pid, err);			// a child held before its exec …
+ *	as_hook_launch(pid, &spec, &h, err);		// … let go: up to where constructors begin
+ *
+ * What is in the target is laid out in abi/rt.h. Memory is mapped by system calls made in a stopped
+ * thread, never by a library of the target; code is mapped r-x and written through /proc/PID/mem. The
+ * order keeps the stops short: find and plan while it runs; stop, map, set every thread's gs base,
+ * go on; write what nothing runs yet; stop, move the pc of threads that stand in the first bytes,
+ * patch, go on.
+ *
+ * After the process has ended, or after as_hook_detach, the shared memory can still be read. The
+ * code stays mapped after a detach: a thread may be in it.
+ *
+ * Thread rule: all calls for one process from one thread, the one that traces it. x86-64 only;
+ * elsewhere everything is AS_E_UNSUPPORTED.
+ */
+#ifndef AS_HOOK_HOOKED_H
+#define AS_HOOK_HOOKED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "abi/rt.h"
+#include "base/err.h"
+#include "hook/allocators.h"
+#include "hook/plan.h"
+
+struct as_hook_spec {
+	const void *image; /* struct as_rt_image and what follows */
+	size_t image_bytes;
+	unsigned groups;       /* enum as_hook_group: which functions */
+	uint32_t context_max;  /* 0: AS_RT_CONTEXTS; fewer where address space is limited */
+	uint32_t ring_bytes;   /* 0: 1 MiB */
+	uint32_t flags;        /* enum as_rt_flags to begin with */
+	const char *cache_dir; /* of unwind tables; may be NULL */
+	uint64_t
+		exec_wait_ns; /* as_hook_launch: how long to wait for the exec; 0: without end */
+};
+
+enum as_hook_state {
+	AS_HOOK_REFUSED, /* see verdict */
+	AS_HOOK_CHANGED, /* its bytes in the process are not those of the file */
+	AS_HOOK_TOO_FAR, /* no room for code within reach */
+	AS_HOOK_ACTIVE,
+	AS_HOOK_GONE, /* its module was unloaded, or detached */
+};
+
+struct as_hook_function_info {
+	const char *name;   /* as the symbol table has it; lives as long as the as_hooked */
+	const char *module; /* path, as the target saw it */
+	uint64_t svma, avma;
+	uint16_t id; /* as_rt_hook.id, from 1 */
+	uint8_t kind, group, family;
+	uint8_t state;   /* enum as_hook_state */
+	uint8_t verdict; /* enum as_detour_verdict */
+	bool local;
+};
+
+struct as_hooked;
+
+/* AS_E_NOTFOUND: nothing to patch in it. On failure the process is as it was, but for memory that was
+ * mapped. */
+int as_hook_attach(pid_t pid, const struct as_hook_spec *spec, struct as_hooked **ret,
+		   struct as_error *err);
+
+/*
+ * A thread that is about to exec, and is held before it: a child of the caller, or one that waits in an
+ * AS_RT_EXEC notice. From now on the caller traces it, and its exec stops it. It may be let go when
+ * this has returned. pid: its thread id.
+ */
+int as_hook_watch_exec(pid_t pid, struct as_error *err);
+/* Waits for that exec, runs the program up to its dynamic linker's first notice that all modules are
+ * loaded (a static one: nowhere), puts everything in, and lets it run, traced by nobody. When the
+ * process ends before, or does not exec in time (an exec that failed), it is let go: AS_E_NOTFOUND.
+ * *ret_status, if not NULL, is what waitpid said when a child of the caller has ended, else -1. A
+ * program that cannot be patched runs on, and the reason is the error. pid: of the process. */
+int as_hook_launch(pid_t pid, const struct as_hook_spec *spec, struct as_hooked **ret,
+		   int *ret_status, struct as_error *err);
+
+/* After an AS_RT_MODULES notice, and before it is answered: functions of new modules are patched,
+ * those of modules that have gone forgotten. No stop: nothing of a new module has run yet. */
+int as_hook_update(struct as_hooked *h, struct as_error *err);
+
+/* Puts back every byte, and checks that it is there. Children that were forked and run the patched
+ * code have to be named one by one. */
+int as_hook_detach(struct as_hooked *h, struct as_error *err);
+int as_hook_detach_child(struct as_hooked *h, pid_t child, struct as_error *err);
+void as_hook_free(struct as_hooked *h); /* NULL is fine; does not detach */
+
+pid_t as_hook_pid(const struct as_hooked *h);
+/* struct as_rt_control, then the rings; NULL never. */
+void *as_hook_shared(const struct as_hooked *h, size_t *ret_bytes);
+const struct as_rt_home *as_hook_home(const struct as_hooked *h);
+size_t as_hook_count(const struct as_hooked *h);
+void as_hook_get(const struct as_hooked *h, size_t i, struct as_hook_function_info *ret);
+
+struct as_hook_cost {
+	uint64_t map_ns, patch_ns, detach_ns; /* how long the process stood still */
+	size_t threads;                       /* that were stopped, last */
+	size_t moved;                         /* whose pc stood in a window */
+	size_t restarted;                     /* system calls begun again */
+};
+void as_hook_costs(const struct as_hooked *h, struct as_hook_cost *ret);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Inside of hooked.h:
+ *	scan.c		modules of the process -> functions, planned
+ *	inject.c	memory in the target; code, copies and jumps
+ *	attach.c	the order of things, and back
+ *	launch.c	from exec to where everything is loaded
+ */
+#ifndef AS_HOOK_HOOKED_PRIV_H
+#define AS_HOOK_HOOKED_PRIV_H
+
+#include "base/mem.h"
+#include "hook/hooked.h"
+#include "hook/maps.h"
+#include "hook/stop.h"
+#include "image/image.h"
+
+#define AS_HOOK_MAX_FUNCTIONS 2000 /* of one process: what fits into the home */
+#define AS_HOOK_HOME_BYTES    0x10000u
+#define AS_HOOK_ISLAND_ROOM   0x20000u /* for thunks and copies behind the image */
+#define AS_HOOK_RING_BYTES    (1u << 20)
+
+/* Code of ours near the modules it serves: the image, a note, then thunks and copies. */
+struct as_island {
+	uint64_t avma, bytes, used;
+};
+/* Behind the image, so that a later attach knows what was there before. 64 bytes are kept for it. */
+struct as_island_note {
+	uint64_t magic; /* AS_RT_MAGIC */
+	uint64_t contexts_avma, contexts_bytes;
+};
+#define AS_ISLAND_NOTE_BYTES 64u
+
+struct as_hooked_module {
+	uint32_t id;           /* of as_image */
+	uint64_t bias, lo, hi; /* avma of all its segments */
+	struct as_elf *elf;    /* open: names are its */
+	char *path;
+	bool present; /* in the map that was read last */
+};
+
+struct as_hooked_function {
+	struct as_detour detour;
+	struct as_allocator what;
+	uint32_t module; /* in as_hooked.module */
+	uint16_t id;
+	uint8_t state, verdict;
+	uint64_t thunk_avma, copy_avma;
+	uint8_t patch[AS_DETOUR_WINDOW];
+};
+
+struct as_hooked {
+	pid_t pid;
+	int mem_fd, shared_fd; /* -1: none */
+	struct as_hook_spec spec;
+	struct as_image *image;
+	AS_VEC(struct as_hooked_module) module;
+	AS_VEC(struct as_hooked_function) fn;
+	AS_VEC(struct as_island) island;
+	uint64_t home_avma, contexts_avma, shared_avma;
+	uint64_t contexts_bytes;
+	AS_VEC(struct as_island_note) earlier; /* left by those that were here before */
+	void *shared;                          /* mapped here, too; NULL: not yet */
+	size_t shared_bytes;
+	struct as_rt_home home;
+	struct as_hook_cost cost;
+	bool has_shadow_stack, detached;
+};
+
+static inline uint64_t as_hooked_avma(const struct as_hooked *h,
+				      const struct as_hooked_function *f)
+{
+	return f->detour.svma + h->module.v[f->module].bias;
+}
+
+/* scan.c: reads the map; new modules' functions are added as AS_HOOK_REFUSED with their verdict,
+ * or AS_HOOK_GONE when they can be patched and are not yet. *ret_from: the first new one. */
+int as_hooked_scan(struct as_hooked *h, size_t *ret_from, struct as_error *err);
+
+/* inject.c */
+static inline uint64_t as_hooked_image_bytes(const struct as_rt_image *im)
+{
+	return (im->bytes + 4095ull) & ~4095ull;
+}
+struct as_hooked *as_hooked_new(pid_t pid, const struct as_hook_spec *spec,
+				struct as_error *err);
+/* Maps what the functions from `from` on need; in a stop. */
+int as_hooked_map(struct as_hooked *h, struct as_stop *s, struct as_error *err);
+/* Writes the image, thunks and copies for the functions from `from` on; needs no stop. */
+int as_hooked_write(struct as_hooked *h, size_t from, struct as_error *err);
+
+/* attach.c */
+/* Finds what earlier attaches left in the process. */
+void as_hooked_find_earlier(struct as_hooked *h);
+int as_hooked_check_gs(struct as_hooked *h, struct as_stop *s, struct as_error *err);
+void as_hooked_set_gs(struct as_hooked *h, struct as_stop *s);
+bool as_hooked_any_wanted(const struct as_hooked *h);
+/* Patches them: in a stop, or (NULL) when nothing runs their code yet. */
+int as_hooked_patch(struct as_hooked *h, size_t from, struct as_stop *s, struct as_error *err);
+
+#endif
