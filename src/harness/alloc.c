@@ -17,6 +17,13 @@ extern void *dlsym(void *handle, const char *name) __attribute__((weak));
 extern int dladdr1(const void *address, Dl_info *info, void **extra, int flags)
 	__attribute__((weak));
 
+/* Our hooks would be called in threads that the thread sanitizer does not know yet. */
+#ifdef __SANITIZE_THREAD__
+#define CANNOT_HOOK true
+#else
+#define CANNOT_HOOK false
+#endif
+
 #define TABLE_FIRST ((size_t)1 << 12)
 
 /* Live blocks that were allocated while counting, by address. In memory of its own: the hooks may not
@@ -263,7 +270,7 @@ static bool has_own_allocator(void)
 
 bool as_alloc_patch(void)
 {
-	if (!dlsym || !dladdr1 || has_own_allocator())
+	if (CANNOT_HOOK || !dlsym || !dladdr1 || has_own_allocator())
 		return false;
 	/* the next object's: this one may have a stub of that name, which goes through what we change */
 	for (int i = 0; i < AS_ALLOC_NAMES_; i++)

@@ -365,28 +365,28 @@ void as_worker_end(struct as_worker *w)
 	w->pid = 0;
 }
 
-/* A line that says why, from the end: a Rust panic's first line, else the last one. */
+/* A line that says why: a Rust panic's or a sanitizer's, else the last one. */
 static void add_reason(const struct as_worker *w, struct as_buf *out)
 {
+	static const char *const marks[] = {"panicked at", "ERROR: ", "runtime error: "};
 	AS_CLEANUP(as_free_autop) char *text = as_xstrndup(w->tail, w->tail_n);
 	size_t n = strlen(text);
-	const char *line;
+	const char *line = NULL;
 
 	while (n && strchr("\n ", text[n - 1]))
 		text[--n] = 0;
 	if (!n)
 		return;
-	line = strstr(text, "panicked at");
-	if (line) {
-		while (line > text && line[-1] != '\n')
-			line--;
-		/* since Rust 1.73 the message is on the line after the place */
-		for (char *p = (char *)line; *p; p++) {
-			if (*p == '\n' && p[1] && p > line && p[-1] == ':')
-				*p = ' ';
-		}
-	} else {
-		line = strrchr(text, '\n') ? strrchr(text, '\n') + 1 : text;
+	for (size_t i = 0; i < AS_ARRAY_LEN(marks) && !line; i++)
+		line = strstr(text, marks[i]);
+	if (!line)
+		line = text + n;
+	while (line > text && line[-1] != '\n')
+		line--;
+	/* since Rust 1.73 a panic's message is on the line after its place */
+	for (char *p = text + (line - text); *p; p++) {
+		if (*p == '\n' && p[1] && p > line && p[-1] == ':')
+			*p = ' ';
 	}
 	as_buf_adds(out, ": ");
 	as_fmt_quoted(out, line, strcspn(line, "\n"));

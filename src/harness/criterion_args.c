@@ -6,6 +6,7 @@
 
 #include "base/sys.h"
 #include "harness/criterion_priv.h"
+#include "harness/version_priv.h"
 
 #define PROFILE_LEAST_S 1
 

@@ -6,10 +6,7 @@
 
 #include "base/sys.h"
 #include "harness/plain_priv.h"
-
-#ifndef ASSAY_VERSION /* built outside of meson */
-#define ASSAY_VERSION "0.1.0"
-#endif
+#include "harness/version_priv.h"
 
 #define DIGITS 9
 

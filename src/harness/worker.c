@@ -14,10 +14,7 @@
 
 #include "base/sys.h"
 #include "harness/alloc_priv.h"
-
-#ifndef ASSAY_VERSION /* built outside of meson */
-#define ASSAY_VERSION "0.1.0"
-#endif
+#include "harness/version_priv.h"
 
 #define ALLOC_TIMES   3
 #define ALLOC_MORE    8

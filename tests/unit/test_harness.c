@@ -532,6 +532,54 @@ static void stretches_leave_out_what_is_around_them(void **state)
 	assert_int_equal(c.bytes, 10);
 }
 
+/* ---- threads ---- */
+
+static double run_in_team(void *ctx, uint64_t iters)
+{
+	uint64_t *shared = ctx, from;
+
+	/* of different length: what is before the loop is not in step */
+	if (as_team_index())
+		usleep(2000);
+	from = assay_bench_begin();
+	for (uint64_t i = 0; i < iters; i++)
+		__atomic_fetch_add(shared, 1, __ATOMIC_RELAXED);
+	return (double)(assay_bench_end() - from);
+}
+
+static void threads_of_a_batch_begin_their_loops_together(void **state)
+{
+	uint64_t shared = 0;
+	struct assay_bench_spec spec = {.size = sizeof spec, .group = "team", .threads = 3};
+	struct as_subject s = {&spec, run_in_team, &shared};
+	struct as_answer_batch b = {.warmup = true};
+
+	for (int i = 0; i < 5; i++) {
+		assert_int_equal(as_subject_run(&s, 200000, &b, NULL), AS_OK);
+		assert_true(b.value > 0 && b.rate > 0 && b.cpu_ns > 0 && b.warmup);
+		assert_true(b.overlap >= 0 && b.overlap <= 1);
+		/* the 2 ms that one came later are in none of the loops */
+		assert_true(b.wall_ns > b.value);
+	}
+	assert_int_equal(shared, 5 * 3 * 200000);
+}
+
+/* Their bodies measure for themselves: nobody waits for them. */
+static double run_without_clock(void *ctx, uint64_t iters)
+{
+	return as_team_index() ? 30 : 0;
+}
+
+static void threads_that_never_begin_a_loop_hang_nobody(void **state)
+{
+	struct assay_bench_spec spec = {.size = sizeof spec, .group = "team", .threads = 3};
+	struct as_subject s = {&spec, run_without_clock, NULL};
+	struct as_answer_batch b = {0};
+
+	assert_int_equal(as_subject_run(&s, 1, &b, NULL), AS_OK);
+	assert_true(fabs(b.value - 20) < 1e-9);
+}
+
 /* ---- inputs ---- */
 
 static void inputs_are_made_in_portions_that_fit_the_caches(void **state)
@@ -570,6 +618,8 @@ int main(void)
 		cmocka_unit_test(analysis_takes_less_than_50_ms_of_cpu),
 		cmocka_unit_test(allocations_are_counted_exactly),
 		cmocka_unit_test(stretches_leave_out_what_is_around_them),
+		cmocka_unit_test(threads_of_a_batch_begin_their_loops_together),
+		cmocka_unit_test(threads_that_never_begin_a_loop_hang_nobody),
 		cmocka_unit_test(inputs_are_made_in_portions_that_fit_the_caches),
 	};
 
