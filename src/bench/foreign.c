@@ -11,8 +11,8 @@
 #include <jansson.h>
 
 #include "base/child.h"
+#include "base/folder.h"
 #include "base/sys.h"
-#include "bench/worktree_priv.h"
 
 extern char **environ;
 
@@ -367,7 +367,7 @@ static int sample_criterion(struct as_foreign *f, const char *id, double measure
 		bool again;
 
 		criterion_words(f, &c, id, measure_s);
-		as_worktree_remove_folder(f->home);
+		as_folder_remove(f->home);
 		r = run(f, &c, f->timeout_s > 0 ? f->timeout_s : TIMEOUT_S, &child, err);
 		ret->seconds += child.seconds;
 		/* Whole seconds only, until 0.4: it refuses at once, before it measures. */

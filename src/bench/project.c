@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/child.h"
+#include "base/folder.h"
 #include "base/sys.h"
 #include "bench/worktree_priv.h"
 #include "history/history.h"
@@ -326,7 +327,7 @@ int as_project_open(const struct as_project_request *q, struct as_project *ret, 
 void as_project_close(struct as_project *p)
 {
 	if (p->tmp)
-		as_worktree_remove_folder(p->tmp);
+		as_folder_remove(p->tmp);
 	free(p->tmp);
 	for (int k = 0; k < 2; k++) {
 		as_cargo_benches_clear(&p->built[k]);

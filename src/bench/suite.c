@@ -9,9 +9,9 @@
 
 #include "base/map.h"
 #include "base/nearest.h"
+#include "base/folder.h"
 #include "base/sys.h"
 #include "bench/suite_priv.h"
-#include "bench/worktree_priv.h"
 
 #define PROGRAM_MAX  ((size_t)1 << 30)
 #define LIST_S       60
@@ -495,7 +495,7 @@ static void clear_state(struct as_suite_state *t)
 	as_layout_pair_clear(&t->pair);
 	for (int k = 0; k < 2; k++) {
 		if (t->foreign[k].home)
-			as_worktree_remove_folder(t->foreign[k].home);
+			as_folder_remove(t->foreign[k].home);
 		free((char *)t->foreign[k].home);
 	}
 	if (t->has_copies)

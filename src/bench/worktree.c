@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/nearest.h"
+#include "base/folder.h"
 #include "base/sys.h"
 #include "bench/git_priv.h"
 #include "bench/worktree_priv.h"
@@ -367,7 +368,7 @@ int as_worktrees_open(const struct as_worktrees_request *q, struct as_worktrees 
 void as_worktrees_close(struct as_worktrees *w)
 {
 	if (w->tmp)
-		as_worktree_remove_folder(w->tmp);
+		as_folder_remove(w->tmp);
 	as_close_autop(&w->lock);
 	free(w->top);
 	free(w->prefix);

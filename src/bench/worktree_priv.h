@@ -7,8 +7,6 @@
 
 /* For w->top: sets slot, tmp, lock; makes them; lets old ones go. */
 int as_worktree_slot(struct as_worktrees *w, struct as_error *err);
-/* With everything in it; symbolic links are not followed. What cannot be removed stays. */
-void as_worktree_remove_folder(const char *path);
 /* Adds to the message that the disk of `folder` (may be NULL) is full, where it is. */
 void as_worktree_say_full(const char *folder, struct as_error *err);
 

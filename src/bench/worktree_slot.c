@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,25 +13,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/folder.h"
 #include "base/mem.h"
 #include "base/sys.h"
 #include "bench/worktree_priv.h"
 
 #define SLOTS_PER_REPOSITORY 8
 #define FULL_BYTES           (16u << 20)
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *where)
-{
-	if (type == FTW_DP)
-		(void)chmod(path, 0700);
-	(void)remove(path); /* what stays is removed another time */
-	return 0;
-}
-
-void as_worktree_remove_folder(const char *path)
-{
-	(void)nftw(path, remove_one, 32, FTW_DEPTH | FTW_PHYS);
-}
 
 void as_worktree_say_full(const char *folder, struct as_error *err)
 {
@@ -95,7 +82,7 @@ static void let_go(const char *folder, const char *mine)
 		int fd = i + 1 >= AS_WORKTREES_KEPT || old ? lock_slot(all.v[i].path) : -1;
 
 		if (fd >= 0)
-			as_worktree_remove_folder(all.v[i].path);
+			as_folder_remove(all.v[i].path);
 		as_close_autop(&fd);
 		free(all.v[i].path);
 	}
@@ -141,7 +128,7 @@ int as_worktree_slot(struct as_worktrees *w, struct as_error *err)
 		return r;
 	about = as_xasprintf("%s/repository", w->slot);
 	w->tmp = as_xasprintf("%s/tmp", w->slot);
-	as_worktree_remove_folder(w->tmp);
+	as_folder_remove(w->tmp);
 	r = as_mkdir_parents(w->tmp, err);
 	if (r == AS_OK)
 		r = as_write_file_atomic(about, w->top, strlen(w->top), err);

@@ -81,7 +81,18 @@ struct as_bench_project_args {
 		AS_BENCH_PROJECT_FLAG(T, locked, "locked", "How cargo builds it",              \
 				      "with Cargo.lock as it is"),                             \
 		AS_BENCH_PROJECT_FLAG(T, frozen, "frozen", "How cargo builds it",              \
-				      "both of these")
+				      "both of these"),                                        \
+		AS_BENCH_PROJECT_FLAG(T, self_test, "self-test", "This machine",               \
+				      "compare things with themselves: how often is that "     \
+				      "called a difference, and what can be seen here"),       \
+		AS_BENCH_PROJECT_FLAG(T, loaded, "loaded", "This machine",                     \
+				      "with --self-test: while each CPU has a busy loop of "   \
+				      "its own"),                                              \
+	{                                                                                      \
+		.name = "count", .type = AS_OPT_INT, .at = offsetof(T, project.count),         \
+		.arg = "N", .min = 2, .max = 100000, .def_text = "200",                        \
+		.group = "This machine", .help = "comparisons of --self-test"                  \
+	}
 
 struct as_cmd_ctx;
 

@@ -337,6 +337,10 @@ static int bench_run(struct as_cmd_ctx *ctx, struct as_error *err)
 	const struct as_bench_project_args *p =
 		&((const struct as_bench_args *)ctx->args)->project;
 
+	if (p->self_test)
+		return as_bench_self_test(ctx, err);
+	if (p->loaded || p->count)
+		return as_fail(err, AS_E_USAGE, 0, "--loaded and --count go with --self-test");
 	if (p->cargo || p->against || p->programs.n || p->list || as_bench_is_program(ctx))
 		return as_bench_project(ctx, err);
 	return as_bench_commands(ctx, err);
@@ -349,7 +353,8 @@ const struct as_cmd as_cmd_bench = {
 	.usage = "[options] COMMAND [--vs COMMAND …]\n[options] -- PROGRAM [ARGS…] [--vs "
 		 "PROGRAM "
 		 "[ARGS…] …]\n[options] --cargo [FILTER]\n[options] --against REV [FILTER]\n"
-		 "[options] --against REV --build COMMAND -- PROGRAM [ARGS…]",
+		 "[options] --against REV --build COMMAND -- PROGRAM [ARGS…]\n--self-test "
+		 "[--loaded]",
 	.options = bench_options,
 	.examples = {{"assay bench -- ./app args", "how long it takes, and how sure that is"},
 		     {"assay bench './old x' --vs './new x'", "is the second one faster"},

@@ -272,3 +272,31 @@ elsewhere() { # the functions are the same, their places are not
 	run -101 assay bench --cargo --package one --offline
 	[[ $output == *'error'*'oops'* ]]
 }
+
+@test 'the self-test: the same is the same, and what could be seen' {
+	command -v gzip >/dev/null || skip 'no gzip here'
+	run -0 --separate-stderr assay bench --self-test --count 4 --format json
+	python3 - <<-END
+		import json
+		d = json.loads('''$output''')
+		assert d['schema'] == 'assay.self-test/1' and d['passed'] and not d['loaded']
+		for kind in ('functions', 'commands'):
+		    k = d[kind]
+		    assert k['comparisons'] == 2 and k['pair_seconds'] > 0 and k['standard_error'] > 0, k
+		    seen = [v['difference'] for v in k['visible'] if v['difference'] is not None]
+		    assert seen and seen == sorted(seen, reverse=True), k
+	END
+	assay bench --self-test --loaded --count 100 >out 2>err &
+	pid=$!
+	sleep 1.5
+	cpus=$(nproc)
+	[ "$(pgrep -cP $pid)" -ge "$cpus" ]
+	kill -INT $pid
+	wait $pid && status=0 || status=$?
+	[ "$status" = 130 ]
+	[ -z "$(pgrep -P $pid)" ]
+	run -2 assay bench --loaded -- true
+	[[ $output == *'go with --self-test'* ]]
+	run -2 assay bench --self-test ls
+	[[ $output == *'takes no command'* ]]
+}
