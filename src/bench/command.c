@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/sys.h"
@@ -196,6 +197,26 @@ static int check_any(const struct work *w, const struct as_rounds *r, struct as_
 		       w->q->v[0].name, q->budget_s);
 }
 
+/* Without what is to be taken off there is no result. */
+static int check_overhead(const struct work *w, const struct as_rounds *r, struct as_error *err)
+{
+	const struct as_commands_request *q = w->q;
+	const struct as_arm_result *a = q->overhead ? &r->v[q->n] : NULL;
+	int s = a ? a->failed_status : 0;
+
+	if (!a || !a->out)
+		return AS_OK;
+	if (a->timeouts)
+		return as_fail(err, AS_E_LIMIT, 0,
+			       "'%s', which is to be taken off, did not end "
+			       "in time",
+			       q->overhead->words.v[0]);
+	return as_fail(err, AS_E_IO, 0, "'%s', which is to be taken off, failed (%s %d)",
+		       q->overhead_is_shell ? q->overhead->words.v[0] : q->overhead->name,
+		       WIFSIGNALED(s) ? "signal" : "status",
+		       WIFSIGNALED(s) ? WTERMSIG(s) : WEXITSTATUS(s));
+}
+
 int as_commands_measure(const struct as_commands_request *q, struct as_commands_result *ret,
 			struct as_error *err)
 {
@@ -214,6 +235,8 @@ int as_commands_measure(const struct as_commands_request *q, struct as_commands_
 		r = measure(&w, &rounds, &own);
 	if (r == AS_OK)
 		r = check_any(&w, &rounds, &own);
+	if (r == AS_OK)
+		r = check_overhead(&w, &rounds, &own);
 	m.rounds = &rounds;
 	as_commands_tell(&m, ret);
 	cleaned = clean_up(&w, r < 0 ? NULL : &own);

@@ -226,24 +226,26 @@ static char *name_of(const struct work *w, size_t k, size_t i, const char *text)
 	return k < names->n ? as_params_fill(&w->params, i, names->v[k]) : as_xstrdup(text);
 }
 
+static bool is_taken(const struct work *w, const char *name)
+{
+	as_vec_foreach (other, &w->commands) {
+		if (strcmp(other->name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* Two of one name could not be told apart. */
 static void make_unique(struct work *w, struct as_command *c)
 {
-	size_t same = 1;
+	AS_CLEANUP(as_free_autop) char *name = as_xstrdup(c->name);
 
-	as_vec_foreach (other, &w->commands)
-		same += strcmp(other->text, c->text) == 0 &&
-			strncmp(other->name, c->name, strlen(c->name)) == 0;
-	as_vec_foreach (other, &w->commands) {
-		if (strcmp(other->name, c->name) != 0)
-			continue;
-
-		char *name = as_xasprintf("%s (%zu)", c->name, AS_MAX(same, (size_t)2));
-
-		free(c->name);
-		c->name = name;
-		break;
+	for (int n = 2; is_taken(w, name); n++) {
+		free(name);
+		name = as_xasprintf("%s (%d)", c->name, n);
 	}
+	free(c->name);
+	c->name = AS_STEAL(name);
 }
 
 static int add_command(struct work *w, size_t k, size_t i, struct as_error *err)

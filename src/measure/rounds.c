@@ -380,6 +380,8 @@ static bool choose(struct state *s)
 		any |= s->arms[i].active;
 		compared |= s->arms[i].active && is_compared(s, i) && !s->arms[i].decided;
 	}
+	for (size_t i = 0; i < s->q->n; i++)
+		any &= !(s->q->arms[i].aside && s->r->v[i].out); /* nothing to take off */
 	if (!any || s->r->v[0].out)
 		return false;
 	s->arms[0].active |= compared;

@@ -26,6 +26,8 @@ for b in json.load(sys.stdin)["benchmarks"]: print(b["name"])'
 	[[ $output == *'faster '*'sleep 0.01 against sleep 0.03'* ]]
 	run -0 assay bench -r 6 'sleep 0.03' --reference 'sleep 0.01' --reference-name quick -n slow
 	[[ $output == *'quick '*'slow '*'slower '*'slow against quick'* ]]
+	run -0 assay bench --format json -r 3 -n x --command-name x true 'true 2'
+	[ "$(names | tr '\n' ' ')" = 'x x (2) ' ]
 	run -0 assay bench --format json -r 3 true true true
 	[ "$(names | sort -u | wc -l)" = 3 ]
 }
@@ -128,4 +130,19 @@ assert c["verdict"] == "slower" and c["ratio"] > 2, c'
 	[[ $output == *"./no-such-program"* ]]
 	run -0 assay bench --style none -r 2 true
 	[ -z "$output" ]
+}
+
+@test "the page's examples are understood" {
+	printf 'int main(int argc, char **argv) { return argc > 9; }' >x.c && cc -O1 -o app x.c
+	cp app old && cp app new && cp app other && touch input
+	printf '#!/bin/sh\n' >make && chmod +x make
+	sed -n '/^## EXAMPLES/,/^## [^E]/p' "$BATS_TEST_DIRNAME/../../docs/man/assay-bench.md" |
+		grep -E '^    assay ' | sed 's/^ *//' >examples
+	[ "$(wc -l <examples)" -ge 8 ]
+	while read -r line; do
+		# of functions, revisions and stored results: their own tests
+		[[ ! $line =~ bench\ (--cargo|--against|--self-test|[a-z]+\ ) ]] || continue
+		PATH=$PWD:$PATH run bash -c "${line/assay bench/assay bench -M 12}"
+		[ "$status" = 0 ] || { echo "$line: $output" && false; }
+	done <examples
 }

@@ -179,6 +179,10 @@ for i in range(0, len(b), 4096): b[i] = 1'" 'true'
 	run -0 assay bench -r 8 --overhead 'sleep 0.1' --format json 'sleep 0.2'
 	json '0.09 < b["mean"] < 0.12 and b["low"] < b["mean"] < b["high"] and b["high"] - b["low"] < 0.05'
 	json '"sleep 0.1 (" in notes(b)["overhead"]'
+	run -1 assay bench -r 8 --overhead false 'sleep 0.2'
+	[[ $output == *"'false', which is to be taken off, failed (status 1)"* ]]
+	run -1 assay bench -r 8 --overhead ./none 'sleep 0.2'
+	[[ $output == *"'./none'"* ]]
 }
 
 @test "what forks away keeps nothing waiting and does not stay" {
