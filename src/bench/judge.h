@@ -24,6 +24,7 @@
 #define AS_BENCH_FDR       0.05
 #define AS_BENCH_ONE_SIDED 0.01 /* of the sign test over all comparisons */
 
+/* Once per set: a second call does nothing. */
 void as_bench_judge(struct as_bench_set *s);
 
 /* Fills set.complexities from benches that differ in one numeric parameter (or a function's value), and

@@ -140,6 +140,7 @@ struct as_bench_set {
 	AS_VEC(struct as_bench_comparison) comparisons;
 	AS_VEC(struct as_bench_complexity) complexities;
 	struct as_bench_notes notes;
+	bool judged; /* as_bench_judge was here */
 };
 void as_bench_set_clear(struct as_bench_set *s);
 /* By name and side (NULL: any side); NULL when there is none. */

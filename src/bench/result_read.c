@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Results from JSON: docs/formats/bench-json.md. Fields of other kinds than the page says count as
  * absent, so that a newer writer's files can be read. */
+#include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -241,6 +243,29 @@ static int check(const char *what, const json_t *root, struct as_error *err)
 	return AS_OK;
 }
 
+/* The checksum is of all that stands before it. It finds figures that were changed by hand, or by a
+ * program that lays JSON out anew; who means to deceive can make it fit. */
+static void check_sum(const char *p, size_t n, const json_t *root, struct as_bench_set *s)
+{
+	static const char key[] = "\"checksum\"";
+	const char *said = json_string_value(json_object_get(root, "checksum")), *found = NULL;
+	char sum[20];
+	size_t end;
+
+	for (const char *at = p;
+	     said && (at = memmem(at, n - (size_t)(at - p), key, strlen(key))); at++)
+		found = at;
+	if (!found)
+		return;
+	end = (size_t)(found - p);
+	while (end && strchr(" \t\r\n,", p[end - 1]) && p[end - 1])
+		end--;
+	snprintf(sum, sizeof sum, "%016" PRIx64, as_hash64(p, end));
+	if (strcmp(sum, said) != 0)
+		as_bench_note(&s->notes, "edited",
+			      "its checksum does not fit: it was changed after it was written");
+}
+
 int as_bench_read(const char *what, const char *p, size_t n, struct as_bench_set *ret,
 		  struct as_error *err)
 {
@@ -266,6 +291,7 @@ int as_bench_read(const char *what, const char *p, size_t n, struct as_bench_set
 		ret->seconds = isnan(seconds) ? 0 : seconds;
 		lists(root, ret);
 		notes(root, &ret->notes);
+		check_sum(p, n, root, ret);
 	}
 	json_decref(root);
 	return r;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Results as JSON: docs/formats/bench-json.md. What is not known is left out. */
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -206,6 +208,8 @@ static void complexity(struct as_json *j, const struct as_bench_complexity *c)
 void as_bench_json(const struct as_bench_set *s, struct as_buf *out)
 {
 	struct as_json j = {.out = out, .indent = true};
+	size_t start = out->len;
+	char sum[20];
 
 	as_json_obj(&j, NULL);
 	as_json_str(&j, "schema", AS_BENCH_SCHEMA);
@@ -231,6 +235,8 @@ void as_bench_json(const struct as_bench_set *s, struct as_buf *out)
 		as_json_end(&j);
 	}
 	notes(&j, &s->notes);
+	snprintf(sum, sizeof sum, "%016" PRIx64, as_hash64(out->p + start, out->len - start));
+	as_json_str(&j, "checksum", sum);
 	as_json_end(&j);
 	as_buf_addc(out, '\n');
 }

@@ -12,7 +12,7 @@
 #include "history/history_priv.h"
 
 #define BUSY_MS 5000
-#define VERSION 1 /* of the schema, in user_version */
+#define VERSION 2 /* of the schema, in user_version */
 
 static const char schema[] =
 	"CREATE TABLE IF NOT EXISTS entry ("
@@ -72,8 +72,12 @@ static int check_version(struct as_history *h, struct as_error *err)
 			h->path, version, VERSION);
 	if (version == VERSION)
 		return AS_OK;
-	if (sqlite3_exec(h->db, schema, NULL, NULL, NULL) != SQLITE_OK ||
-	    sqlite3_exec(h->db, "PRAGMA user_version = 1", NULL, NULL, NULL) != SQLITE_OK)
+	/* in one: another process that opens it meanwhile waits, and finds all of it */
+	if (sqlite3_exec(h->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK ||
+	    sqlite3_exec(h->db, schema, NULL, NULL, NULL) != SQLITE_OK ||
+	    sqlite3_exec(h->db, as_history_runs_schema, NULL, NULL, NULL) != SQLITE_OK ||
+	    sqlite3_exec(h->db, "PRAGMA user_version = 2", NULL, NULL, NULL) != SQLITE_OK ||
+	    sqlite3_exec(h->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
 		return failed(h, "make", err);
 	return AS_OK;
 }

@@ -168,6 +168,27 @@ static void fields_of_the_wrong_kind_count_as_absent(void **state)
 	as_bench_set_clear(&back);
 }
 
+/* microsoft/pyright#11574: a change could raise the stored baseline that it was compared with */
+static void a_figure_changed_by_hand_is_noticed(void **state)
+{
+	AS_CLEANUP(as_buf_clear) struct as_buf out = {0};
+	struct as_bench_set s, back;
+	char *digit;
+
+	fill_set(&s);
+	as_bench_json(&s, &out);
+	as_bench_set_clear(&s);
+	assert_int_equal(as_bench_read("x", out.p, out.len, &back, &err), AS_OK);
+	assert_int_equal(back.notes.n, 0);
+	as_bench_set_clear(&back);
+	digit = strstr(out.p, "\"ratio\": 1.1") + strlen("\"ratio\": 1.");
+	*digit = '2';
+	assert_int_equal(as_bench_read("x", out.p, out.len, &back, &err), AS_OK);
+	assert_int_equal(back.notes.n, 1);
+	assert_string_equal(back.notes.v[0].kind, "edited");
+	as_bench_set_clear(&back);
+}
+
 /* bheisler/criterion.rs#434 and kin: one figure is declared, whatever the samples look like */
 static void one_estimate_is_declared(void **state)
 {
@@ -198,6 +219,7 @@ int main(void)
 		cmocka_unit_test(every_truncation_is_an_error),
 		cmocka_unit_test(another_schema_is_told),
 		cmocka_unit_test(fields_of_the_wrong_kind_count_as_absent),
+		cmocka_unit_test(a_figure_changed_by_hand_is_noticed),
 		cmocka_unit_test(one_estimate_is_declared),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
