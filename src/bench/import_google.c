@@ -158,6 +158,13 @@ static void summarise(struct as_bench *b)
 {
 	double cpu = 0;
 
+	const char *slash = strrchr(b->name, '/');
+
+	/* sort/4096: the argument is the last part */
+	if (slash && slash[1] && !slash[1 + strspn(slash + 1, "0123456789")]) {
+		b->group = as_xstrndup(b->name, (size_t)(slash - b->name));
+		b->value = as_xstrdup(slash + 1);
+	}
 	as_bench_summarise(b);
 	as_vec_foreach (v, &b->cpus)
 		cpu += *v / (double)b->cpus.n;

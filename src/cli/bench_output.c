@@ -6,7 +6,10 @@
 
 #include "base/mem.h"
 #include "base/sys.h"
+#include "bench/export.h"
 #include "bench/hyperfine.h"
+#include "bench/keep.h"
+#include "bench/page.h"
 #include "bench/report.h"
 #include "cli/bench_priv.h"
 #include "cli/cmds_priv.h"
@@ -67,7 +70,7 @@ static int by_mean(const void *pa, const void *pb)
 	return (a > b) - (a < b);
 }
 
-static struct as_style style_of(const struct as_cmd_ctx *ctx)
+struct as_style as_bench_style_of(const struct as_cmd_ctx *ctx)
 {
 	const struct as_bench_args *a = ctx->args;
 	struct as_style style = {.width = as_term_width(STDOUT_FILENO)};
@@ -81,25 +84,88 @@ static struct as_style style_of(const struct as_cmd_ctx *ctx)
 	return style;
 }
 
+/* A history that cannot be written is no reason to lose the result; one asked for by name is. */
+static int keep(const struct as_bench_args *a, struct as_bench_set *set, struct as_error *err)
+{
+	struct as_error why;
+	int r;
+
+	if (!set->benches.n || (a->no_history && !a->save))
+		return AS_OK;
+	r = as_bench_keep(set, a->save, NULL, &why);
+	if (r == AS_OK || !a->save)
+		return AS_OK;
+	if (err)
+		*err = why;
+	return as_wrap(err, "cannot save '%s'", a->save);
+}
+
+static void print_set(const struct as_bench_args *a, const struct as_bench_set *set,
+		      const struct as_style *style, struct as_buf *out)
+{
+	switch (a->format) {
+	case AS_BENCH_JSON:
+		as_bench_json(set, out);
+		break;
+	case AS_BENCH_MARKDOWN:
+		as_bench_markdown(set, out);
+		break;
+	case AS_BENCH_GITHUB:
+		as_bench_github(set, out);
+		break;
+	case AS_BENCH_OPENMETRICS:
+		as_bench_openmetrics(set, out);
+		break;
+	default:
+		as_bench_text(set, style, out);
+		break;
+	}
+}
+
+static int write_page(const struct as_bench_args *a, const struct as_bench_set *set,
+		      struct as_error *err)
+{
+	AS_CLEANUP(as_buf_clear) struct as_buf out = {0};
+	struct as_bench_trends trends = {0};
+
+	if (!a->html)
+		return AS_OK;
+	if (!a->no_history)
+		(void)as_bench_trends_load(false, &trends,
+					   NULL); /* without: a page all the same */
+	as_bench_page(&(struct as_bench_page_request){.set = set, .trends = &trends}, &out);
+	as_bench_trends_clear(&trends);
+	return as_filter_write(a->html, &out, err);
+}
+
 int as_bench_print(const struct as_cmd_ctx *ctx, struct as_bench_set *set, struct as_error *err)
 {
 	const struct as_bench_args *a = ctx->args;
 	AS_CLEANUP(as_buf_clear) struct as_buf out = {0};
-	struct as_style style = style_of(ctx);
-	bool taken;
-	int r;
+	struct as_style style = as_bench_style_of(ctx);
+	bool taken = false;
+	int r = AS_OK;
 
 	if (a->amend)
 		a->amend(a->amend_ctx, set);
 	if (a->sort == AS_BENCH_SORT_MEAN && set->benches.n)
 		qsort(set->benches.v, set->benches.n, sizeof *set->benches.v, by_mean);
-	r = write_exports(a, set, &taken, err);
-	if (r < 0 || taken || a->style == AS_BENCH_STYLE_NONE)
+	if (!a->reading) {
+		as_bench_judge(set);
+		if (!set->complexities.n)
+			as_bench_find_growth(set, false);
+		r = keep(a, set, err);
+	}
+	if (r == AS_OK)
+		r = write_exports(a, set, &taken, err);
+	if (r == AS_OK && a->export_criterion)
+		r = as_bench_export_criterion(set, a->export_criterion,
+					      a->save ? a->save : "new", err);
+	if (r == AS_OK)
+		r = write_page(a, set, err);
+	if (r < 0 || taken || is_stdout(a->html) || a->style == AS_BENCH_STYLE_NONE)
 		return r;
-	if (a->format == AS_BENCH_JSON)
-		as_bench_json(set, &out);
-	else
-		as_bench_text(set, &style, &out);
+	print_set(a, set, &style, &out);
 	return as_out_write(&out, err);
 }
 

@@ -7,10 +7,12 @@
 #define AS_CLI_BENCH_PRIV_H
 
 #include "bench/command.h"
+#include "bench/judge.h"
 #include "bench/result.h"
 #include "cli/bench_project.h"
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "view/style.h"
 
 enum as_bench_fail_on {
 	AS_BENCH_FAIL_ON_AUTO,
@@ -18,7 +20,13 @@ enum as_bench_fail_on {
 	AS_BENCH_FAIL_ON_SLOWER
 };
 enum as_bench_sort { AS_BENCH_SORT_AUTO, AS_BENCH_SORT_COMMAND, AS_BENCH_SORT_MEAN };
-enum as_bench_format { AS_BENCH_TEXT, AS_BENCH_JSON };
+enum as_bench_format {
+	AS_BENCH_TEXT,
+	AS_BENCH_JSON,
+	AS_BENCH_MARKDOWN,
+	AS_BENCH_GITHUB,
+	AS_BENCH_OPENMETRICS
+};
 enum as_bench_style { /* hyperfine's */
 		      AS_BENCH_STYLE_AUTO,
 		      AS_BENCH_STYLE_BASIC,
@@ -48,6 +56,10 @@ struct as_bench_args {
 	/* what a form still has to say to its results before they are shown; may be NULL */
 	void (*amend)(void *ctx, struct as_bench_set *set);
 	void *amend_ctx;
+	/* results */
+	const char *save, *html, *export_criterion;
+	bool no_history, everywhere;
+	bool reading; /* of results that are there: nothing is judged or kept */
 };
 
 /* ---- bench_commands.c ---- */
@@ -55,13 +67,23 @@ struct as_bench_args {
 /* Commands measured from outside: the form without a word or an option that chooses another. */
 int as_bench_commands(struct as_cmd_ctx *ctx, struct as_error *err);
 
+/* ---- bench_results.c: results that are there already ---- */
+
+int as_bench_form_compare(struct as_cmd_ctx *ctx, struct as_error *err);
+int as_bench_form_show(struct as_cmd_ctx *ctx, struct as_error *err);
+int as_bench_form_export(struct as_cmd_ctx *ctx, struct as_error *err);
+int as_bench_form_history(struct as_cmd_ctx *ctx, struct as_error *err);
+
 /* ---- bench_output.c: what every form ends with ---- */
 
-/* The set as --format says to standard output, and every file that was asked for. */
+/* Judges what was measured as a whole, keeps it in the history, then writes it as --format says to standard
+ * output, and every file that was asked for. */
 int as_bench_print(const struct as_cmd_ctx *ctx, struct as_bench_set *set,
 		   struct as_error *err);
 /* AS_EXIT_GATE with --fail-on slower (the default of --against) and a verdict that is; else
  * AS_EXIT_FINE. */
 int as_bench_exit(const struct as_bench_args *a, const struct as_bench_set *set);
+
+struct as_style as_bench_style_of(const struct as_cmd_ctx *ctx);
 
 #endif

@@ -271,16 +271,25 @@ static const struct as_option bench_options[] = {
 	 .type = AS_OPT_CHOICE,
 	 AT(format),
 	 .arg = "FORMAT",
-	 .choices = "text|json",
+	 .choices = "text|json|markdown|github|openmetrics",
 	 .def = "text",
 	 .group = "Output",
-	 .help = "text or json (docs/formats/bench-json.md)"},
+	 .help = "text; json (docs/formats/bench-json.md); markdown, for a pull request; "
+		 "github, for "
+		 "github-action-benchmark; or openmetrics"},
 	{.name = "json",
 	 .type = AS_OPT_TEXT,
 	 AT(json),
 	 .arg = "FILE",
 	 .group = "Output",
 	 .help = "the JSON of --format json into a file, too"},
+	{.name = "html",
+	 .type = AS_OPT_TEXT,
+	 AT(html),
+	 .arg = "FILE",
+	 .group = "Output",
+	 .help = "a page that stands alone: distributions, pairs, runs over time, history, "
+		 "growth"},
 	{.name = "export-json",
 	 .type = AS_OPT_TEXT,
 	 AT(export_json),
@@ -311,6 +320,14 @@ static const struct as_option bench_options[] = {
 	 .arg = "FILE",
 	 .group = "Output",
 	 .help = "likewise"},
+	{.name = "export-criterion",
+	 .type = AS_OPT_TEXT,
+	 AT(export_criterion),
+	 .arg = "FOLDER",
+	 .group = "Output",
+	 .help = "as criterion's results, for critcmp and the like; the baseline is the name "
+		 "of "
+		 "--save, else new"},
 	{.name = "style",
 	 .type = AS_OPT_CHOICE,
 	 AT(style),
@@ -321,6 +338,22 @@ static const struct as_option bench_options[] = {
 	 .help = "hyperfine's: full and color force colour, basic and nocolor forbid it, none "
 		 "prints nothing"},
 	AS_BENCH_PROJECT_OPTIONS(struct as_bench_args),
+	{.name = "save",
+	 .type = AS_OPT_TEXT,
+	 AT(save),
+	 .arg = "NAME",
+	 .group = "History",
+	 .help = "keep the result under this name, for compare and show"},
+	{.name = "no-history",
+	 .type = AS_OPT_FLAG,
+	 AT(no_history),
+	 .group = "History",
+	 .help = "keep nothing of this run"},
+	{.name = "everywhere",
+	 .type = AS_OPT_FLAG,
+	 AT(everywhere),
+	 .group = "History",
+	 .help = "history: of all projects, not only this one"},
 	{0},
 };
 
@@ -331,6 +364,10 @@ struct form {
 
 /* Forms a first word chooses; such a word is never a command of its own here. */
 static const struct form forms[] = {
+	{"compare", as_bench_form_compare},
+	{"show", as_bench_form_show},
+	{"export", as_bench_form_export},
+	{"history", as_bench_form_history},
 	{NULL, NULL},
 };
 
@@ -360,7 +397,9 @@ const struct as_cmd as_cmd_bench = {
 		 "PROGRAM "
 		 "[ARGS…] …]\n[options] --cargo [FILTER]\n[options] --against REV [FILTER]\n"
 		 "[options] --against REV --build COMMAND -- PROGRAM [ARGS…]\n--self-test "
-		 "[--loaded]",
+		 "[--loaded]\n"
+		 "[options] compare BEFORE AFTER\n[options] show|export [RESULT]\n"
+		 "[options] history [BENCHMARK]",
 	.options = bench_options,
 	.examples = {{"assay bench -- ./app args", "how long it takes, and how sure that is"},
 		     {"assay bench './old x' --vs './new x'", "is the second one faster"},

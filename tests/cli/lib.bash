@@ -9,7 +9,7 @@ setup() {
 	ASSAY=$(realpath "$ASSAY")
 	MAKE_SESSION=$(dirname "$ASSAY")/../../tests/cli/make-session
 	PATH=$(dirname "$ASSAY"):$PATH
-	export ASSAY XDG_CACHE_HOME=${XDG_CACHE_HOME:-$BATS_FILE_TMPDIR/cache} NO_COLOR=1 COLUMNS=100
+	export ASSAY XDG_CACHE_HOME=${XDG_CACHE_HOME:-$BATS_FILE_TMPDIR/cache} XDG_DATA_HOME=$BATS_TEST_TMPDIR/data NO_COLOR=1 COLUMNS=100
 }
 
 # session KIND [N]: makes KIND.assay
