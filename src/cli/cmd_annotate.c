@@ -110,8 +110,12 @@ static int annotate_run(struct as_cmd_ctx *ctx, struct as_error *err)
 	r = as_find_session(q.file, &path, err);
 	if (r == 0)
 		r = as_model_load(path, &m, err);
-	if (r < 0)
+	if (r == 0)
+		r = as_filter_time_only(m, "annotate", err);
+	if (r < 0) {
+		as_model_free(m);
 		return r;
+	}
 	q.model = m;
 	as_filter_apply(&a->filter, &q.query);
 	r = as_annotate_make(&q, &style, &out, err);

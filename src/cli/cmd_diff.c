@@ -115,6 +115,9 @@ static int load_sessions(const struct as_cmd_ctx *ctx, struct sessions *s, struc
 		if (r < 0)
 			return r;
 		s->n++;
+		r = as_filter_time_only(s->v[i], "diff", err);
+		if (r < 0)
+			return r;
 	}
 	return AS_OK;
 }

@@ -50,6 +50,7 @@ static const struct as_option export_options[] = {
 	 .group = "Output",
 	 .help = "names with all their type parameters"},
 	AS_FILTER_OPTIONS(struct export_args),
+	AS_FILTER_MEASURE(struct export_args),
 	{0},
 };
 
@@ -126,8 +127,15 @@ static int export_run(struct as_cmd_ctx *ctx, struct as_error *err)
 
 	if (r == 0)
 		r = as_model_load(session, &m, err);
-	if (r < 0)
+	if (r == 0)
+		r = as_filter_measure(&a->filter, m, err);
+	if (r == 0 && strcmp(e->name, "folded") != 0 && strcmp(e->name, "pprof") != 0)
+		r = as_filter_time_only(m, "export (to formats other than folded and pprof)",
+					err);
+	if (r < 0) {
+		as_model_free(m);
 		return r;
+	}
 	as_filter_apply(&a->filter, &query);
 	if (!a->output && !e->readable && isatty(STDOUT_FILENO))
 		made = default_output(session, e);

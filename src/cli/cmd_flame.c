@@ -55,6 +55,7 @@ static const struct as_option flame_options[] = {
 	 .group = "Output",
 	 .help = "names with all their type parameters"},
 	AS_FILTER_OPTIONS(struct flame_args),
+	AS_FILTER_MEASURE(struct flame_args),
 	{0},
 };
 
@@ -89,6 +90,8 @@ static int flame_diff(const struct as_cmd_ctx *ctx, struct as_error *err)
 			"down\n  assay flame --diff before.assay after.assay");
 	for (int i = 0; i < 2 && r == AS_OK; i++)
 		r = as_model_load(ctx->operands[i], &m[i], err);
+	for (int i = 0; i < 2 && r == AS_OK; i++)
+		r = as_filter_time_only(m[i], "flame --diff", err);
 	named = a->output ? as_xstrdup(a->output)
 			  : as_filter_output(ctx->operands[1], ".diff.svg");
 	request.a = (const struct as_model *const *)&m[0];
@@ -131,6 +134,8 @@ static int flame_run(struct as_cmd_ctx *ctx, struct as_error *err)
 	r = as_find_session(ctx->noperands ? ctx->operands[0] : NULL, &path, err);
 	if (r == 0)
 		r = as_model_load(path, &m, err);
+	if (r == 0)
+		r = as_filter_measure(&a->filter, m, err);
 	if (r < 0)
 		return r;
 	named = a->output ? as_xstrdup(a->output) : as_filter_output(path, ".svg");

@@ -46,6 +46,7 @@ static const struct as_option report_options[] = {
 	 .group = "The question",
 	 .help = "what FUNCTION calls, and what that costs"},
 	AS_FILTER_OPTIONS(struct report_args),
+	AS_FILTER_MEASURE(struct report_args),
 	{.name = "top",
 	 .letter = 'n',
 	 .type = AS_OPT_INT,
@@ -129,7 +130,9 @@ static int report_run(struct as_cmd_ctx *ctx, struct as_error *err)
 	if (r < 0)
 		return r;
 	q.model = m;
-	r = as_report_make(&q, &style, &out, err);
+	r = as_filter_measure(&a->filter, m, err);
+	if (r == 0)
+		r = as_report_make(&q, &style, &out, err);
 	if (r == 0)
 		r = as_out_write(&out, err);
 	as_buf_clear(&out);

@@ -177,6 +177,10 @@ static int view_run(struct as_cmd_ctx *ctx, struct as_error *err)
 		r = as_model_load(path, &m, err);
 	if (r == 0 && a->diff)
 		r = as_model_load(a->diff, &base, err);
+	if (r == 0)
+		r = as_filter_time_only(m, "view", err);
+	if (r == 0 && base)
+		r = as_filter_time_only(base, "view", err);
 	if (r == 0) {
 		struct as_page_request q = {.model = m,
 					    .base = base,

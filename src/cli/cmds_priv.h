@@ -24,6 +24,8 @@ struct as_filter_args {
 	const char *focus, *ignore, *hide, *thread, *module;
 	uint64_t time_ns[2];
 	bool no_inline, no_kernel;
+	int measure; /* enum as_measure; 0: not said */
+	bool no_fold;
 };
 
 #define AS_FILTER_OPTION(T, field_, name_, arg_, help_)                                        \
@@ -68,6 +70,28 @@ struct as_filter_args {
 			"kernel"                                                               \
 	}
 
+/* Of sessions of memory. */
+#define AS_FILTER_MEASURE(T)                                                                   \
+	{.name = "measure",                                                                    \
+	 .type = AS_OPT_CHOICE,                                                                \
+	 .at = offsetof(T, filter.measure),                                                    \
+	 .arg = "WHAT",                                                                        \
+	 .choices = AS_MEASURE_NAMES,                                                          \
+	 .def = "time",                                                                        \
+	 .def_text = "time; peak for a session of memory",                                     \
+	 .group = "What is looked at",                                                         \
+	 .help = "in a session of memory: allocs, bytes, live, peak, churn, growth, leaked "   \
+		 "or mapped"},                                                                 \
+	{                                                                                      \
+		.name = "no-fold", .type = AS_OPT_FLAG, .at = offsetof(T, filter.no_fold),     \
+		.group = "What is looked at",                                                  \
+		.help = "in a session of memory: keep what stands between the program and "    \
+			"its allocator (alloc::, operator new, malloc)"                        \
+	}
+/* Chooses the measure that was asked for. */
+int as_filter_measure(const struct as_filter_args *f, struct as_model *m, struct as_error *err);
+/* For commands that know only time: AS_E_UNSUPPORTED for a session of memory. */
+int as_filter_time_only(const struct as_model *m, const char *command, struct as_error *err);
 void as_filter_apply(const struct as_filter_args *f, struct as_query *q);
 /* Loads the operand's session, or the newest one of the current folder. */
 int as_filter_load(const struct as_cmd_ctx *ctx, struct as_model **ret, struct as_error *err);

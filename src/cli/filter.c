@@ -78,6 +78,25 @@ int as_filter_load(const struct as_cmd_ctx *ctx, struct as_model **ret, struct a
 	return r < 0 ? r : as_model_load(path, ret, err);
 }
 
+int as_filter_measure(const struct as_filter_args *f, struct as_model *m, struct as_error *err)
+{
+	enum as_measure measure = (enum as_measure)f->measure;
+
+	if (measure == AS_MEASURE_TIME && m->heap.is)
+		measure = AS_MEASURE_PEAK;
+	return as_model_measure(m, measure, !f->no_fold, err);
+}
+
+int as_filter_time_only(const struct as_model *m, const char *command, struct as_error *err)
+{
+	if (!m->heap.is)
+		return AS_OK;
+	return as_fail(err, AS_E_UNSUPPORTED, 0,
+		       "'%s' is a session of memory, which assay %s does not show yet"
+		       "\n  assay report --measure peak %s\n  assay flame --measure peak %s",
+		       m->path, command, m->path, m->path);
+}
+
 void as_filter_apply(const struct as_filter_args *f, struct as_query *q)
 {
 	q->focus = f->focus;

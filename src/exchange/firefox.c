@@ -353,7 +353,7 @@ static uint64_t *weights(const struct as_fx *x, const struct as_by_thread *by,
 
 	for (size_t i = 0; i < n; i++) {
 		for (uint32_t k = by->first[threads[i]]; k < by->first[threads[i] + 1]; k++)
-			weight[i] += x->s->model->samples.v[by->at[k]].weight;
+			weight[i] += as_model_weight(x->s->model, by->at[k]);
 	}
 	return weight;
 }

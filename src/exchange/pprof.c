@@ -122,6 +122,11 @@ static void trust_comment(struct writer *w)
 	const struct as_trust *t = &w->trust;
 	AS_CLEANUP(as_buf_clear) struct as_buf b = {0};
 
+	if (w->m->heap.is) {
+		as_buf_addf(&b, "assay %s: memory, exact, by (thread, stack)", ASSAY_VERSION);
+		comment(w, &b);
+		return;
+	}
 	as_buf_addf(&b, "assay %s: engine %s, event %s, %.6g Hz", ASSAY_VERSION, t->engine,
 		    t->event, t->rate_hz);
 	comment(w, &b);
@@ -210,7 +215,11 @@ static void write_head(struct writer *w)
 		   *unit = in_time ? "nanoseconds" : "count";
 
 	as_intern(&w->strings, "", 0);
-	value_type(w, SAMPLE_TYPE, "samples", "count");
+	if (w->m->measure != AS_MEASURE_TIME) {
+		type = as_measure_name(w->m->measure);
+		unit = as_measure_is_bytes(w->m->measure) ? "bytes" : "count";
+	}
+	value_type(w, SAMPLE_TYPE, w->m->heap.is ? "stacks" : "samples", "count");
 	value_type(w, SAMPLE_TYPE, type, unit);
 	value_type(w, PERIOD_TYPE, type, unit);
 	if (in_time && w->m->recording.rate_hz)

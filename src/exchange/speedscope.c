@@ -148,7 +148,7 @@ static void each_run(struct writer *w, uint32_t thread, put_fn put)
 		uint64_t weight = 0;
 
 		for (; k < end && as_sample_group(w->s, w->by.at[k]) == g; k++)
-			weight += w->s->model->samples.v[w->by.at[k]].weight;
+			weight += as_model_weight(w->s->model, w->by.at[k]);
 		put(w, g, weight, first);
 		first = false;
 	}
@@ -194,7 +194,7 @@ static uint64_t weight_of(const struct writer *w, uint32_t thread)
 	uint64_t sum = 0;
 
 	for (uint32_t k = w->by.first[thread]; k < w->by.first[thread + 1]; k++)
-		sum += w->s->model->samples.v[w->by.at[k]].weight;
+		sum += as_model_weight(w->s->model, w->by.at[k]);
 	return sum;
 }
 

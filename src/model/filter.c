@@ -215,6 +215,9 @@ static int limit_time(struct as_build *b, struct as_error *err)
 
 	b->lo = 0;
 	b->hi = b->m->samples.n;
+	if ((q->from_ns || q->to_ns) && b->m->measure != AS_MEASURE_TIME)
+		return as_fail(err, AS_E_USAGE, 0,
+			       "figures of memory are of the whole run: they have no --time");
 	if (q->to_ns && q->to_ns <= q->from_ns)
 		return as_fail(err, AS_E_USAGE, 0, "the time range ends before it begins");
 	if (q->from_ns)

@@ -532,6 +532,7 @@ static int load(const char *path, const struct bytes *mem, struct as_model **ret
 	int r;
 
 	sink.ctx = &l;
+	as_load_heap(&sink);
 	l.m->path = as_arena_strdup(&l.m->arena, path);
 	as_vec_push(&l.m->strings, "");
 	if (mem)
@@ -552,6 +553,7 @@ static int load(const char *path, const struct bytes *mem, struct as_model **ret
 	drop_uncounted(l.m);
 	note_damage(&l);
 	as_model_complete(l.m);
+	as_heap_complete(l.m);
 	*ret = l.m;
 	return AS_OK;
 }
@@ -591,6 +593,7 @@ void as_model_free(struct as_model *m)
 	as_vec_clear(&m->code_places);
 	as_vec_clear(&m->code_names);
 	as_vec_clear(&m->sources);
+	as_heap_clear(m);
 	as_arena_clear(&m->arena);
 	free(m);
 }

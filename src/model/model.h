@@ -18,6 +18,7 @@
 #include "abi/arch.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "model/heap.h"
 #include "session/session.h"
 
 #define AS_NONE UINT32_MAX
@@ -79,7 +80,7 @@ struct as_m_stack {
 struct as_m_sample {
 	uint64_t time_ns;
 	uint32_t thread, stack; /* stack AS_NONE: no frames */
-	uint32_t weight;        /* saturates */
+	uint32_t weight;        /* saturates; as_model_weight where it may be memory */
 	uint16_t cpu;
 	uint16_t end; /* AS_SAMPLE_* and enum as_stack_end */
 };
@@ -157,6 +158,8 @@ struct as_model {
 	AS_VEC(struct as_m_source) sources; /* by file (as the text sorts), then first */
 	AS_VEC(struct as_m_trial) trials;   /* none: a session of one run */
 	struct as_rec_overhead overhead;    /* pairs 0: not measured */
+	struct as_m_heap heap;
+	enum as_measure measure; /* what samples weigh; TIME but for sessions of memory */
 	/* What stands above the first frame of stacks that end so; AS_NONE: nothing (ROOT).
 	 * Samples without any frame stand at [NOSTACK] when their end is ROOT. */
 	uint32_t end_function[AS_END_COUNT_];
@@ -174,6 +177,11 @@ int as_model_load_mem(const void *p, size_t n, struct as_model **ret, struct as_
 void as_model_free(struct as_model *m);
 /* Whether a query for `thread` keeps this one: part of its name, its tid, or its pid. */
 bool as_model_thread_matches(const struct as_model *m, uint32_t thread, const char *want);
+/* The weight of sample i. */
+static inline uint64_t as_model_weight(const struct as_model *m, size_t i)
+{
+	return m->measure == AS_MEASURE_TIME ? m->samples.v[i].weight : m->heap.weight[i];
+}
 const char *as_model_info(const struct as_model *m, const char *key); /* "" when absent */
 
 /* The figures of the trust block, for the whole session. */
@@ -268,6 +276,8 @@ struct as_row {
 	/* Only one of the session's trials has it, though it has more than one sample: what that
 	 * run did, and maybe not what the program does. */
 	bool one_run;
+	/* Sessions of memory, not next to a function: AS_HEAP_VALUES figures each; else NULL */
+	const uint64_t *self_values, *total_values;
 };
 
 struct as_node { /* call tree; nodes.v[0] is the root ("all") */

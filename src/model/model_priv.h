@@ -29,6 +29,15 @@ int as_load_code_lines(void *ctx, const struct as_rec_code_lines *r);
 int as_load_code_names(void *ctx, const struct as_rec_code_names *r);
 /* losses.c: the LOST records in m->losses and m->ticks tell of the same samples; joins them. */
 void as_model_order_losses(struct as_model *m);
+/* heap_load.c: HEAP… */
+void as_load_heap(struct as_record_sink *sink);
+void as_heap_clear(struct as_model *m);
+/* heap.c: after as_model_complete: a session of memory is folded and gets its first measure. */
+void as_heap_complete(struct as_model *m);
+/* heap_fold.c: rows' folded stacks. */
+void as_heap_fold(struct as_model *m);
+struct as_json;
+void as_notes_json(const struct as_model *m, struct as_json *j); /* trust.c */
 /* Sorts them and drops what overlaps. */
 void as_model_order_code(struct as_model *m);
 

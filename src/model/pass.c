@@ -199,9 +199,9 @@ static void add_samples(struct sheet *s, const struct links *l, const struct as_
 		if (now != block)
 			close_block(s, l, b, p, block);
 		block = now;
-		add_link(s, targets[end].link, m->weight);
+		add_link(s, targets[end].link, (double)as_model_weight(b->m, i));
 		if (targets[end].self_row != AS_NONE)
-			add_row(s, targets[end].self_row, m->weight);
+			add_row(s, targets[end].self_row, (double)as_model_weight(b->m, i));
 	}
 	close_block(s, l, b, p, block);
 }

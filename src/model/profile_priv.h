@@ -166,6 +166,9 @@ struct as_pass {
 };
 void as_pass_run(const struct as_build *b, const struct as_pass *p);
 
+/* heap.c: the figures of each row of a pass over a session of memory. */
+void as_heap_values(const struct as_build *b, const struct as_pass *p, uint64_t *values);
+
 void as_rows_make(struct as_build *b);
 void as_rows_next_to(struct as_build *b, const struct as_shaped *s); /* CALLERS, CALLEES */
 void as_nodes_make(struct as_build *b, const struct as_shaped *s);

@@ -15,6 +15,7 @@ struct drafts {
 	/* Per row its total, then (at + keys.n) its self. */
 	struct as_share_row *shares;
 	uint64_t *samples;
+	uint64_t *values; /* of memory: AS_HEAP_VALUES each, the profile's; NULL none */
 	struct as_share_estimate none; /* of a row without samples */
 };
 
@@ -25,6 +26,8 @@ static void share_of(const struct as_build *b, const struct drafts *d, size_t at
 	*e = d->none;
 	if (d->samples[at])
 		as_share_interval(&d->shares[at], &b->blocks, e);
+	if (b->m->measure != AS_MEASURE_TIME) /* counted, not sampled */
+		e->lo = e->hi = e->share;
 	*ret = (struct as_share){e->share, e->lo, e->hi, e->deff, d->samples[at], e->runs};
 }
 
@@ -91,6 +94,10 @@ static void publish(struct as_build *b, struct drafts *d, bool total)
 		as_profile_name(p, d->keys.v[i], &f.row);
 		share_of(b, d, self, &es, &f.row.self);
 		share_of(b, d, i, &et, &f.row.total);
+		if (d->values) {
+			f.row.total_values = d->values + i * AS_HEAP_VALUES;
+			f.row.self_values = d->values + self * AS_HEAP_VALUES;
+		}
 		f.row.one_run = et.runs == 1 && f.row.total.samples > 1;
 		f.rank = total ? et : es;
 		as_vec_push(&d->v, f);
@@ -101,8 +108,8 @@ static void publish(struct as_build *b, struct drafts *d, bool total)
 	for (size_t i = 0; i < d->v.n; i++) {
 		struct draft *f = &d->v.v[i];
 
-		f->row.tied_with_next =
-			i + 1 < d->v.n && !as_rows_separable(&f->rank, &f[1].rank);
+		f->row.tied_with_next = i + 1 < d->v.n && b->m->measure == AS_MEASURE_TIME &&
+					!as_rows_separable(&f->rank, &f[1].rank);
 		as_vec_push(&p->rows, f->row);
 	}
 }
@@ -163,11 +170,19 @@ void as_rows_make(struct as_build *b)
 		else
 			total[i] = AS_NONE;
 	}
-	as_pass_run(b, &(struct as_pass){.tree = t,
-					 .self_row = self,
-					 .total_row = total,
-					 .rows = d.shares,
-					 .nrows = 2 * d.keys.n});
+	struct as_pass pass = {.tree = t,
+			       .self_row = self,
+			       .total_row = total,
+			       .rows = d.shares,
+			       .nrows = 2 * d.keys.n};
+
+	as_pass_run(b, &pass);
+	if (b->m->measure != AS_MEASURE_TIME) {
+		d.values =
+			as_arena_alloc(&b->p->pub.arena,
+				       (2 * d.keys.n + 1) * AS_HEAP_VALUES * sizeof *d.values);
+		as_heap_values(b, &pass, d.values);
+	}
 	publish(b, &d, b->q->shape == AS_SHAPE_TREE);
 	drafts_clear(&d);
 }

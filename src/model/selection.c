@@ -69,9 +69,9 @@ static void group_samples(struct maker *k)
 			continue;
 		*group = find_group(k, sample);
 		s->groups.v[*group].samples++;
-		s->groups.v[*group].weight += sample->weight;
+		s->groups.v[*group].weight += as_model_weight(m, i);
 		s->samples++;
-		s->weight += sample->weight;
+		s->weight += as_model_weight(m, i);
 	}
 	free(k->last);
 	as_map64_clear(&k->by_key);

@@ -43,21 +43,23 @@ void as_scan_samples(struct as_build *b)
 	b->end = as_xreallocarray(NULL, b->hi - b->lo + 1, sizeof *b->end);
 	for (size_t i = b->lo; i < b->hi; i++) {
 		const struct as_m_sample *s = &b->m->samples.v[i];
+		uint64_t weight = as_model_weight(b->m, i);
 		uint32_t *end = &b->end[i - b->lo];
 
 		*end = AS_OUT;
 		if (!as_filter_in_scope(b, s))
 			continue;
-		p->weight += s->weight;
+		p->weight += (double)weight;
 		p->samples++;
-		as_blocks_add(&b->blocks, as_blocks_index(&b->blocks, s->time_ns), s->weight);
+		as_blocks_add(&b->blocks, as_blocks_index(&b->blocks, s->time_ns),
+			      (double)weight);
 		*end = AS_NONE;
 		if (!as_filter_keeps(b, s))
 			continue;
-		p->kept_weight += s->weight;
+		p->kept_weight += (double)weight;
 		p->kept_samples++;
 		*end = as_ktree_end(b, s);
-		b->ends.v[*end].weight += s->weight;
+		b->ends.v[*end].weight += (double)weight;
 		b->ends.v[*end].samples++;
 	}
 	as_vec_foreach (e, &b->ends) {

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include "base/json.h"
-#include "model/model.h"
+#include "model/model_priv.h"
 #include "model/sampling.h"
 
 #define CPU_TIME_MIN_S 0.01 /* below it the kernel's accounting says nothing about a share */
@@ -124,6 +124,20 @@ void as_model_trust(const struct as_model *m, struct as_trust *ret)
 	*ret = t;
 }
 
+void as_notes_json(const struct as_model *m, struct as_json *j)
+{
+	as_json_arr(j, "notes");
+	as_vec_foreach (n, &m->notes) {
+		as_json_obj(j, NULL);
+		as_json_i64(j, "level", n->level);
+		as_json_str(j, "about", n->about ? n->about : "");
+		as_json_str(j, "text", n->text ? n->text : "");
+		as_json_str(j, "remedy", n->remedy ? n->remedy : "");
+		as_json_end(j);
+	}
+	as_json_end(j);
+}
+
 void as_trust_json(const struct as_model *m, const char *key, struct as_json *j)
 {
 	static const char *const keys[] = {
@@ -134,6 +148,10 @@ void as_trust_json(const struct as_model *m, const char *key, struct as_json *j)
 	struct as_sampling sampling;
 	struct as_trust t;
 
+	if (m->heap.is) {
+		as_heap_trust_json(m, key, j);
+		return;
+	}
 	as_model_trust(m, &t);
 	as_model_sampling(m, &sampling);
 	as_json_obj(j, key);
@@ -176,15 +194,6 @@ void as_trust_json(const struct as_model *m, const char *key, struct as_json *j)
 		as_json_end(j);
 	}
 	as_json_bool(j, "interrupted", t.interrupted);
-	as_json_arr(j, "notes");
-	as_vec_foreach (n, &m->notes) {
-		as_json_obj(j, NULL);
-		as_json_i64(j, "level", n->level);
-		as_json_str(j, "about", n->about ? n->about : "");
-		as_json_str(j, "text", n->text ? n->text : "");
-		as_json_str(j, "remedy", n->remedy ? n->remedy : "");
-		as_json_end(j);
-	}
-	as_json_end(j);
+	as_notes_json(m, j);
 	as_json_end(j);
 }

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "base/sys.h"
+#include "view/memory.h"
 #include "view/next.h"
 #include "view/trust.h"
 
@@ -168,15 +169,66 @@ enum {
 	C_LINE,
 	C_DEPTH,
 	C_PARENT,
-	C_FIRST,
+	C_FIRST, /* these two have the amount before them in a session of memory */
 	C_SECOND,
 	C_SHOWN,
 	C_WHERE,
 	C_NOTE,
-	C_RUNS, /* where a session has several */
+	C_MORE, /* runs, or all figures of memory */
 };
 
-static void columns(struct as_table *t, enum as_by by, bool tree, bool total_is_news)
+static bool is_memory(const struct as_report_request *q)
+{
+	return q->model->measure != AS_MEASURE_TIME;
+}
+
+static size_t at(const struct as_report_request *q, size_t column)
+{
+	if (!is_memory(q) || column < C_FIRST)
+		return column;
+	return column == C_FIRST ? C_FIRST + 1 : column + 2;
+}
+
+static size_t amount_of(const struct as_report_request *q, size_t column)
+{
+	return at(q, column) - 1;
+}
+
+/* Figures of memory that stand in JSON and CSV beside the measure; those of a row itself. */
+static const struct {
+	const char *key;
+	enum as_heap_value value;
+} figures[] = {
+	{"allocs", AS_HEAP_ALLOCS},
+	{"reallocs", AS_HEAP_REALLOCS},
+	{"frees", AS_HEAP_FREES},
+	{"bytes", AS_HEAP_BYTES},
+	{"live_blocks", AS_HEAP_LIVE_BLOCKS},
+	{"live_bytes", AS_HEAP_LIVE_BYTES},
+	{"peak_blocks", AS_HEAP_PEAK_BLOCKS},
+	{"peak_bytes", AS_HEAP_PEAK_BYTES},
+	{"churn_blocks", AS_HEAP_CHURN_BLOCKS},
+	{"growth_bytes", AS_HEAP_GROWTH_BYTES},
+	{"copied_bytes", AS_HEAP_COPIED_BYTES},
+};
+
+/* The amount takes the heading of the share behind it. */
+static void share_column(const struct as_report_request *q, struct as_column c,
+			 struct as_table *t)
+{
+	bool bytes = as_measure_is_bytes(q->model->measure), self = strcmp(c.key, "self") == 0;
+
+	if (is_memory(q)) {
+		as_table_column(
+			t, (struct as_column){self ? "self_amount" : "total_amount", c.head,
+					      bytes ? AS_CELL_BYTES : AS_CELL_COUNT, c.flags});
+		c.head = "";
+	}
+	as_table_column(t, c);
+}
+
+static void columns(const struct as_report_request *q, struct as_table *t, bool tree,
+		    bool total_is_news)
 {
 	unsigned no_tree = tree ? AS_COL_DATA_ONLY : AS_COL_DATA_ONLY | AS_COL_TEXT_ONLY;
 	unsigned second = tree ? AS_COL_HIDE_EMPTY : total_is_news ? 0 : AS_COL_DATA_ONLY;
@@ -193,9 +245,9 @@ static void columns(struct as_table *t, enum as_by by, bool tree, bool total_is_
 	as_table_column(t, (struct as_column){"parent", "", AS_CELL_COUNT, no_tree});
 	self.flags = tree ? second : 0;
 	total.flags = tree ? 0 : second;
-	as_table_column(t, tree ? total : self);
-	as_table_column(t, tree ? self : total);
-	as_table_column(t, (struct as_column){"shown", as_report_by_word(by, false),
+	share_column(q, tree ? total : self, t);
+	share_column(q, tree ? self : total, t);
+	as_table_column(t, (struct as_column){"shown", as_report_by_word(q->query.by, false),
 					      AS_CELL_TEXT, AS_COL_FLEX | AS_COL_TEXT_ONLY});
 	as_table_column(t, (struct as_column){"where", "", AS_CELL_TEXT,
 					      AS_COL_FLEX | AS_COL_TEXT_ONLY |
@@ -203,6 +255,32 @@ static void columns(struct as_table *t, enum as_by by, bool tree, bool total_is_
 	as_table_column(
 		t, (struct as_column){"note", "", AS_CELL_TEXT,
 				      AS_COL_TEXT_ONLY | AS_COL_HIDE_EMPTY | AS_COL_SPARE});
+}
+
+static void memory_columns(const struct as_report_request *q, struct as_table *t)
+{
+	if (!is_memory(q))
+		return;
+	for (size_t i = 0; i < AS_ARRAY_LEN(figures); i++)
+		as_table_column(t, (struct as_column){figures[i].key, "", AS_CELL_COUNT,
+						      AS_COL_DATA_ONLY});
+	as_table_column(
+		t, (struct as_column){"leaked_bytes", "", AS_CELL_COUNT, AS_COL_DATA_ONLY});
+}
+
+static void add_amount(const struct as_report_request *q, const struct as_profile *p,
+		       size_t column, double share, struct as_table *t)
+{
+	if (is_memory(q))
+		as_table_value(t, amount_of(q, column), as_memory_whole(share * p->weight));
+}
+
+/* leaked_bytes stays null: nobody looked. */
+static void add_memory(const struct as_report_request *q, const struct as_row *row,
+		       struct as_table *t)
+{
+	for (size_t i = 0; is_memory(q) && row->self_values && i < AS_ARRAY_LEN(figures); i++)
+		as_table_value(t, at(q, C_MORE) + i, row->self_values[figures[i].value]);
 }
 
 /* All cells of a row but shares and tree columns. */
@@ -233,8 +311,8 @@ static void describe(const struct as_report_request *q, const struct as_row *row
 				    : row->crate              ? row->crate
 							      : "");
 	}
-	as_table_text(t, C_SHOWN, shown.len ? shown.p : as_report_name(row, style));
-	as_table_text(t, C_WHERE, as_buf_str(&where));
+	as_table_text(t, at(q, C_SHOWN), shown.len ? shown.p : as_report_name(row, style));
+	as_table_text(t, at(q, C_WHERE), as_buf_str(&where));
 	as_buf_clear(&where);
 	as_buf_clear(&shown);
 }
@@ -258,7 +336,7 @@ static void mark_runs(const struct as_model *m, const struct as_row *row, struct
 {
 	struct as_buf b = {0};
 
-	as_table_value(t, C_RUNS, row->total.runs);
+	as_table_value(t, C_MORE, row->total.runs);
 	if (row->one_run) {
 		as_buf_adds(&b, "in one run of ");
 		as_fmt_count(&b, m->trials.n);
@@ -275,7 +353,8 @@ void as_report_flat(const struct as_report_request *q, const struct as_profile *
 
 	for (size_t i = 0; i < n; i++)
 		total_is_news |= p->rows.v[i].total.value > p->rows.v[i].self.value + 1e-9;
-	columns(t, q->query.by, false, total_is_news);
+	columns(q, t, false, total_is_news);
+	memory_columns(q, t);
 	if (q->model->trials.n)
 		as_table_column(
 			t, (struct as_column){"runs", "", AS_CELL_COUNT, AS_COL_DATA_ONLY});
@@ -286,10 +365,13 @@ void as_report_flat(const struct as_report_request *q, const struct as_profile *
 
 		as_table_row(t);
 		describe(q, row, style, t);
-		as_table_share(t, C_FIRST, &row->self);
-		as_table_share(t, C_SECOND, &row->total);
+		as_table_share(t, at(q, C_FIRST), &row->self);
+		as_table_share(t, at(q, C_SECOND), &row->total);
+		add_amount(q, p, C_FIRST, row->self.value, t);
+		add_amount(q, p, C_SECOND, row->total.value, t);
+		add_memory(q, row, t);
 		if (up || down)
-			as_table_mark(t, C_FIRST, up && down ? "│" : up ? "┘" : "┐");
+			as_table_mark(t, at(q, C_FIRST), up && down ? "│" : up ? "┘" : "┐");
 		if (q->model->trials.n)
 			mark_runs(q->model, row, t);
 	}
@@ -351,30 +433,33 @@ static size_t emit(struct walk *w, const struct branch *b)
 				.high = NAN,
 				.samples = n->self_samples};
 	struct as_row row;
-	size_t at = as_table_row(w->t);
+	size_t line = as_table_row(w->t);
 
 	node_name(w, n, &row);
 	describe(w->q, &row, w->style, w->t);
-	as_table_lead(w->t, C_SHOWN, b->lead);
+	as_table_lead(w->t, at(w->q, C_SHOWN), b->lead);
 	as_table_value(w->t, C_DEPTH, b->depth);
 	if (b->parent_row != SIZE_MAX)
 		as_table_value(w->t, C_PARENT, b->parent_row);
-	as_table_share(w->t, C_FIRST, &total);
-	if (calls_downwards(w->q) && (w->q->format != AS_REPORT_TEXT || self.value >= 0.0005))
-		as_table_share(w->t, C_SECOND, &self);
-	return at;
+	as_table_share(w->t, at(w->q, C_FIRST), &total);
+	add_amount(w->q, w->p, C_FIRST, total.value, w->t);
+	if (calls_downwards(w->q) && (w->q->format != AS_REPORT_TEXT || self.value >= 0.0005)) {
+		as_table_share(w->t, at(w->q, C_SECOND), &self);
+		add_amount(w->q, w->p, C_SECOND, self.value, w->t);
+	}
+	return line;
 }
 
 /* Text only: a run of one function calling itself, as one line. Returns where the run ends. */
 static uint32_t skip_recursion(struct walk *w, const struct branch *b)
 {
 	const struct as_node *nodes = w->p->nodes.v;
-	uint32_t at = b->node, next = nodes[at].first_child, run = 0;
+	uint32_t last = b->node, next = nodes[last].first_child, run = 0;
 
 	while (next != AS_NONE && nodes[next].key == nodes[b->node].key &&
-	       nodes[next].total >= nodes[at].total * 0.98) {
-		at = next;
-		next = nodes[at].first_child;
+	       nodes[next].total >= nodes[last].total * 0.98) {
+		last = next;
+		next = nodes[last].first_child;
 		run++;
 	}
 	if (run < SAME_RUN || w->q->format != AS_REPORT_TEXT)
@@ -386,10 +471,10 @@ static uint32_t skip_recursion(struct walk *w, const struct branch *b)
 	as_fmt_count(&text, run);
 	as_buf_adds(&text, " more frames of itself");
 	as_table_row(w->t);
-	as_table_text(w->t, C_SHOWN, text.p);
-	as_table_lead(w->t, C_SHOWN, b->below);
+	as_table_text(w->t, at(w->q, C_SHOWN), text.p);
+	as_table_lead(w->t, at(w->q, C_SHOWN), b->below);
 	as_buf_clear(&text);
-	return at;
+	return last;
 }
 
 static size_t visible_children(const struct walk *w, uint32_t node)
@@ -447,7 +532,7 @@ void as_report_tree(const struct as_report_request *q, const struct as_profile *
 	struct walk w = {.q = q, .p = p, .style = style, .t = t};
 
 	w.top = q->top ? q->top : q->format == AS_REPORT_TEXT ? TOP_TREE : UINT64_MAX;
-	columns(t, q->query.by, true, true);
+	columns(q, t, true, true);
 	if (p->nodes.n)
 		as_vec_push(&w.todo, (struct branch){.node = first_node(q, p),
 						     .parent_row = SIZE_MAX,
@@ -509,7 +594,8 @@ static void question(const struct as_report_request *q, const struct as_profile 
 		as_buf_addf(&b, ": %.1f %% of %s", p->kept_weight / p->weight * 100,
 			    q->query.thread || q->query.from_ns || q->query.to_ns
 				    ? "the samples in scope"
-				    : "all samples");
+			    : is_memory(q) ? "the whole"
+					   : "all samples");
 	if (shape[q->query.shape] || b.len) {
 		struct as_buf line = {0};
 
@@ -552,6 +638,12 @@ static int next_steps(const struct as_report_request *q, const struct as_profile
 {
 	struct as_query plain = {.by = AS_BY_FUNCTION};
 	struct as_profile *flat = NULL;
+
+	if (is_memory(q)) {
+		as_memory_next(q->model, q->file, style, out);
+		return 0;
+	}
+
 	bool same = memcmp(&plain, &q->query, sizeof plain) == 0;
 	int r = same ? 0 : as_profile_make(q->model, &plain, &flat, err);
 
@@ -573,6 +665,8 @@ static int text_document(const struct as_report_request *q, const struct as_prof
 			 struct as_buf *out, struct as_error *err)
 {
 	as_report_header(q->model, style, out);
+	if (is_memory(q))
+		as_memory_header(q->model, style, out);
 	as_buf_addc(out, '\n');
 	question(q, p, style, out);
 	if (t->nrows) {

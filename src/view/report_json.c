@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The report as JSON, schema assay.report/1: docs/formats/report-json.md. */
+#include "view/memory.h"
 #include "view/report.h"
 #include "view/trust.h"
 
@@ -74,6 +75,13 @@ void as_report_json(const struct as_report_request *q, const struct as_profile *
 	as_json_num(&j, "cpu_s", trust.cpu_s, 9);
 	if (q->model->trials.n)
 		trials_json(q->model, &j);
+	if (q->model->measure != AS_MEASURE_TIME) {
+		as_json_str(&j, "measure", as_measure_name(q->model->measure));
+		as_json_str(&j, "unit",
+			    as_measure_is_bytes(q->model->measure) ? "bytes" : "count");
+		as_json_u64(&j, "amount", as_memory_whole(p->weight));
+		as_json_u64(&j, "kept_amount", as_memory_whole(p->kept_weight));
+	}
 	as_trust_json(q->model, "trust", &j);
 	query_json(&q->query, &j);
 	as_json_u64(&j, "samples", p->samples);

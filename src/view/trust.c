@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/sys.h"
 #include "model/sampling.h"
+#include "view/memory.h"
 
 enum { NOTES_MAX = 4, FEW_SAMPLES = 100, SHARE_FROM_S = 2 };
 
@@ -472,6 +473,12 @@ void as_trust_lines(const struct as_model *m, struct as_trust_lines *ret)
 {
 	struct block b = {.lines = ret, .m = m};
 
+	if (m->heap.is) {
+		notes(&b);
+		as_memory_trust(m, ret);
+		soft_notes(&b);
+		return;
+	}
 	as_model_trust(m, &b.t);
 	as_model_sampling(m, &b.sampling);
 	b.t.engine = b.t.engine ? b.t.engine : "";

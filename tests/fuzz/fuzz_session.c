@@ -13,6 +13,7 @@
 #include "exchange/exchange.h"
 #include "model/model.h"
 #include "view/listing.h"
+#include "view/report.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -80,6 +81,24 @@ static void export_all(const struct as_model *m, size_t n)
 	}
 }
 
+/* A session of memory: each measure, folded and not, as a report. */
+static void measure(struct as_model *m, size_t n)
+{
+	struct as_style style = {.width = 80};
+
+	for (int k = AS_MEASURE_TIME; k < AS_MEASURE_COUNT_; k++) {
+		struct as_report_request q = {
+			.model = m,
+			.format = (enum as_report_format)((n + (size_t)k) % 3),
+			.query.shape = n % 2 ? AS_SHAPE_FLAT : AS_SHAPE_TREE};
+		struct as_buf out = {0};
+
+		if (as_model_measure(m, (enum as_measure)k, n % 3 != 0, NULL) == 0)
+			(void)as_report_make(&q, &style, &out, NULL); /* only crashes count */
+		as_buf_clear(&out);
+	}
+}
+
 static void use(const void *bytes, size_t n)
 {
 	struct as_model *m;
@@ -100,6 +119,8 @@ static void use(const void *bytes, size_t n)
 	as_buf_clear(&folded);
 	export_all(m, n);
 	list_some(m);
+	if (m->heap.is)
+		measure(m, n);
 	as_model_free(m);
 }
 

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "heap/write.h"
+
+#include <stdlib.h>
+
+void as_heap_writer_init(struct as_heap_writer *o, struct as_session_writer *w,
+			 const struct as_heap_stacks *stacks)
+{
+	*o = (struct as_heap_writer){.w = w, .stacks = stacks};
+}
+
+void as_heap_writer_clear(struct as_heap_writer *o)
+{
+	as_vec_clear(&o->sizes);
+	as_vec_clear(&o->ages);
+	as_vec_clear(&o->times);
+	as_vec_clear(&o->last);
+}
+
+void as_heap_write_stacks(struct as_heap_writer *o)
+{
+	const struct as_heap_stacks *s = o->stacks;
+
+	for (; o->nframes < s->frames.n; o->nframes++) {
+		const struct as_heap_frame *f = &s->frames.v[o->nframes];
+
+		as_write_frame(o->w, &(struct as_rec_frame){.id = o->first_frame + o->nframes,
+							    .module = (uint64_t)(f->module + 1),
+							    .addr = f->addr,
+							    .flags = f->flags});
+	}
+	for (; o->nstacks < s->stacks.n; o->nstacks++) {
+		const struct as_heap_stack *k = &s->stacks.v[o->nstacks];
+
+		as_write_stack(o->w, &(struct as_rec_stack){
+					     .id = o->first_stack + o->nstacks,
+					     .parent = k->parent == AS_HEAP_NONE
+							       ? 0
+							       : o->first_stack + k->parent + 1,
+					     .frame = o->first_frame + k->frame});
+	}
+}
+
+#define LIST(vec) ((struct as_u64s){(vec)->v, (vec)->n})
+
+/* The mask, then the counts. */
+#define FILL(vec, h)                                                                           \
+	do {                                                                                   \
+		(vec)->n = 0;                                                                  \
+		if (!(h)->used)                                                                \
+			break;                                                                 \
+		as_vec_push(vec, (h)->used);                                                   \
+		for (uint32_t k_ = 0; k_ < AS_HISTOGRAM_BUCKETS; k_++) {                       \
+			if ((h)->used >> k_ & 1)                                               \
+				as_vec_push(vec, as_histogram_get(h, k_));                     \
+		}                                                                              \
+	} while (0)
+
+static uint64_t churn(const struct as_histogram *ages)
+{
+	uint64_t n = 0;
+
+	for (uint32_t k = 0; k <= as_histogram_bucket(AS_HEAP_CHURN_ALLOCS - 1); k++)
+		n += as_histogram_get(ages, k);
+	return n;
+}
+
+static void set_growth(struct as_heap_writer *o, const struct as_heap_tally *t,
+		       struct as_rec_heap_stack *r)
+{
+	const struct as_heap_growth *g = t->growth;
+
+	o->last.n = 0;
+	if (!g)
+		return;
+	r->reallocs = g->reallocs;
+	r->in_place = g->in_place;
+	r->copied_bytes = g->copied_bytes;
+	r->chains = g->chains;
+	r->first_bytes = g->first_bytes;
+	r->ended = g->ended;
+	r->last_bytes = g->last_bytes;
+	r->last_max_bytes = g->last_max_bytes;
+	FILL(&o->last, &g->last);
+	r->last = LIST(&o->last);
+}
+
+static void write_row(struct as_heap_writer *o, uint32_t process, const struct as_heap *h,
+		      const struct as_heap_tally *t)
+{
+	struct as_heap_slope slope;
+	struct as_rec_heap_stack r = {
+		.id = o->nrows++,
+		.process = process,
+		.thread = h->threads.v[t->key.thread].number,
+		.domain = t->key.domain,
+		.end = AS_END_NOSTACK,
+		.allocs = t->allocs,
+		.bytes = t->bytes,
+		.frees = t->frees,
+		.freed_bytes = t->freed_bytes,
+		.live_blocks = t->live.blocks,
+		.live_bytes = t->live.bytes,
+		.peak_blocks = t->peak.blocks,
+		.peak_bytes = t->peak.bytes,
+		.churn_blocks = churn(&t->ages),
+		.zero = t->zero,
+		.failed = t->failed,
+		.remote_frees = t->remote_frees,
+		.exit_blocks = t->at_exit.blocks,
+		.exit_bytes = t->at_exit.bytes,
+	};
+
+	if (t->key.stack != AS_HEAP_NO_STACK) {
+		r.stack = (uint64_t)o->first_stack + t->key.stack + 1;
+		r.end = o->stacks->stacks.v[t->key.stack].end;
+	}
+	as_heap_slope(h, t, &slope);
+	r.growth_bytes = (int64_t)slope.bytes;
+	r.growth_steps = slope.steps;
+	r.growth_rises = slope.rises;
+	FILL(&o->sizes, &t->sizes);
+	FILL(&o->ages, &t->ages);
+	FILL(&o->times, &t->times);
+	r.sizes = LIST(&o->sizes);
+	r.ages = LIST(&o->ages);
+	r.times = LIST(&o->times);
+	set_growth(o, t, &r);
+	as_write_heap_stack(o->w, &r);
+}
+
+static void write_process(struct as_heap_writer *o, uint32_t process,
+			  const struct as_heap_drained *p)
+{
+	const struct as_heap *h = p->heap;
+	const struct as_heap_domain_sum *blocks = &h->sum[AS_HEAP_BLOCKS];
+	const struct as_heap_domain_sum *maps = &h->sum[AS_HEAP_MAPPINGS];
+
+	as_write_heap_process(o->w, &(struct as_rec_heap_process){
+					    .process = process,
+					    .events = h->events,
+					    .dropped = p->dropped,
+					    .allocs = h->allocs,
+					    .reallocs = h->reallocs,
+					    .frees = h->frees,
+					    .unmatched_frees = h->unmatched_frees,
+					    .unmatched_allocs = h->unmatched_allocs,
+					    .unmatched_reallocs = h->unmatched_reallocs,
+					    .zero = h->zero,
+					    .failed = h->failed,
+					    .crowded = h->crowded,
+					    .complete = p->complete,
+					    .cut = p->cut,
+					    .holes = p->holes,
+					    .live_blocks = blocks->live.blocks,
+					    .live_bytes = blocks->live.bytes,
+					    .peak_blocks = blocks->peak.blocks,
+					    .peak_bytes = blocks->peak.bytes,
+					    .peak_ns = blocks->peak_ns,
+					    .mapped_bytes = maps->live.bytes,
+					    .mapped_peak_bytes = maps->peak.bytes,
+					    .mapped_peak_ns = maps->peak_ns,
+				    });
+}
+
+/* Lists are cut by the codec: one record for each so many stacks. */
+static void write_mark(struct as_heap_writer *o, uint32_t process, uint32_t first_row,
+		       const struct as_heap_mark *m)
+{
+	struct as_rec_heap_mark r = {
+		.process = process,
+		.time_ns = m->time_ns,
+		.name = as_session_string(o->w, m->name, strlen(m->name)),
+		.live_blocks = m->live.blocks,
+		.live_bytes = m->live.bytes,
+	};
+
+	o->sizes.n = 0;
+	as_vec_foreach (a, &m->tallies) {
+		as_vec_push(&o->sizes, first_row + a->tally);
+		as_vec_push(&o->sizes, a->live.blocks);
+		as_vec_push(&o->sizes, a->live.bytes);
+		if (o->sizes.n < 30000)
+			continue;
+		r.stacks = LIST(&o->sizes);
+		as_write_heap_mark(o->w, &r);
+		o->sizes.n = 0;
+	}
+	r.stacks = LIST(&o->sizes);
+	as_write_heap_mark(o->w, &r);
+}
+
+void as_heap_write(struct as_heap_writer *o, uint32_t process, const struct as_heap_drained *p)
+{
+	const struct as_heap *h = p->heap;
+	uint32_t first_row = o->nrows;
+
+	write_process(o, process, p);
+	as_vec_foreach (t, &h->tallies)
+		write_row(o, process, h, t);
+	as_vec_foreach (row, &h->timeline)
+		as_write_heap_time(o->w, &(struct as_rec_heap_time){
+						 .process = process,
+						 .time_ns = row->time_ns,
+						 .live_blocks = row->live.blocks,
+						 .live_bytes = row->live.bytes,
+						 .high_bytes = row->high_bytes,
+						 .mapped_bytes = row->mapped_bytes,
+						 .resident_bytes = row->resident_bytes,
+					 });
+	as_vec_foreach (f, &h->flows)
+		as_write_heap_flow(o->w, &(struct as_rec_heap_flow){
+						 .source = h->threads.v[f->from].number,
+						 .by = h->threads.v[f->to].number,
+						 .blocks = f->freed.blocks,
+						 .bytes = f->freed.bytes,
+					 });
+	as_vec_foreach (m, &h->marks)
+		write_mark(o, process, first_row, m);
+}
