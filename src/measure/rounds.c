@@ -119,26 +119,15 @@ static uint64_t run_deadline(const struct state *s)
 	return AS_MIN(own, s->deadline_ns);
 }
 
-static double median_wall(const struct as_runs *runs)
-{
-	AS_CLEANUP(as_free_autop)
-	double *v = as_xreallocarray(NULL, runs->v.n + 1, sizeof *v);
-	struct as_trimmed t;
-
-	for (size_t i = 0; i < runs->v.n; i++)
-		v[i] = runs->v.v[i].v[AS_M_WALL];
-	as_median_interval(v, runs->v.n, 0.05, &t);
-	return t.value;
-}
-
 /* A run that would be ended at the hard end tells nothing. The first ones are tried. */
 static bool fits(const struct state *s, size_t a)
 {
-	const struct as_runs *runs = &s->r->v[a].runs;
+	const struct as_arm_result *r = &s->r->v[a];
 
-	if (!s->deadline_ns || !runs->v.n)
+	if (!s->deadline_ns || !r->runs.v.n)
 		return true;
-	return (double)as_now_ns() + median_wall(runs) * 1e9 < (double)s->deadline_ns;
+	return (double)as_now_ns() + r->seconds / (double)r->runs.v.n * 1e9 <
+	       (double)s->deadline_ns;
 }
 
 /* ---- one run ---- */
@@ -225,6 +214,7 @@ static int run_arm(struct state *s, size_t at, bool keep, struct as_error *err)
 		as_strays_mark(&s->strays); /* a server that it started may stay */
 	q.env_pad_bytes = (unsigned)(next_random(s) % AS_ENV_PAD_MAX);
 	q.interrupted = s->q->interrupted;
+	q.impatient = !s->q->failure_ends;
 	q.deadline_ns = run_deadline(s);
 	e = as_run_once(&q, &run, err);
 	if (e < 0)

@@ -379,7 +379,8 @@ static int release_and_wait(const struct as_run_request *q, struct as_target *t,
 			       .drain = pipe_fd >= 0,
 			       .pipe_fd = pipe_fd,
 			       .deadline_ns = q->deadline_ns,
-			       .interrupted = q->interrupted};
+			       .interrupted = q->interrupted,
+			       .impatient = q->impatient};
 	struct as_counters counters = {0};
 	struct as_exits exits;
 	struct as_watch watch;

@@ -84,6 +84,7 @@ struct as_run_request {
 	const struct as_plan *plan;       /* events to count; NULL: none */
 	const struct as_watch_rows *rows; /* given in intervals, needs a plan; NULL: none */
 	const volatile int *interrupted;  /* set: the signal is passed on; may be NULL */
+	bool impatient;                   /* and what does not heed it is ended (wait.h) */
 };
 
 #define AS_EVENTS_MAX  64

@@ -42,7 +42,9 @@ static int start(const struct as_shell_request *q, pid_t *ret)
 
 int as_shell_run(const struct as_shell_request *q, struct as_error *err)
 {
-	struct as_wait wait = {.deadline_ns = q->deadline_ns, .interrupted = q->interrupted};
+	struct as_wait wait = {.deadline_ns = q->deadline_ns,
+			       .interrupted = q->interrupted,
+			       .impatient = true};
 	int status = 0, e;
 	const char *hint;
 

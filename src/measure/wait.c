@@ -38,7 +38,7 @@ static void pass_on(const struct as_wait *w)
 		(void)kill(w->pid, *w->interrupted > 1 ? SIGKILL : SIGINT); /* it may be gone */
 }
 
-/* Without a deadline and a pipe there is nothing but the end to wait for. */
+/* Where there is nothing but the end to wait for. */
 static void wait_plainly(const struct as_wait *w)
 {
 	while (!has_ended(w->pid, 0) && errno == EINTR)
@@ -52,6 +52,16 @@ static bool drain(int fd)
 	ssize_t n = read(fd, bytes, sizeof bytes);
 
 	return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+/* Interrupted, and long enough ago. */
+static bool lost_patience(const struct as_wait *w, uint64_t now, uint64_t *since)
+{
+	if (!w->impatient || !w->interrupted || !*w->interrupted)
+		return false;
+	if (!*since)
+		*since = now;
+	return now - *since > AS_HEED_S * 1000000000ull;
 }
 
 static struct timespec left_of(uint64_t now, uint64_t deadline, bool has_pidfd)
@@ -70,7 +80,9 @@ void as_wait_for_end(struct as_wait *w)
 	struct pollfd fds[2] = {{.fd = w->pidfd, .events = POLLIN},
 				{.fd = w->drain ? w->pipe_fd : -1, .events = POLLIN}};
 
-	if (!w->deadline_ns && !w->drain) {
+	uint64_t since = 0;
+
+	if (!w->deadline_ns && !w->drain && !w->impatient) {
 		wait_plainly(w);
 		return;
 	}
@@ -78,8 +90,8 @@ void as_wait_for_end(struct as_wait *w)
 		uint64_t now = as_now_ns();
 		struct timespec left = left_of(now, w->deadline_ns, w->pidfd >= 0);
 
-		if (w->deadline_ns && now >= w->deadline_ns) {
-			w->timed_out = true;
+		w->timed_out = w->deadline_ns && now >= w->deadline_ns;
+		if (w->timed_out || lost_patience(w, now, &since)) {
 			as_end_tree(w->pid);
 			wait_plainly(w);
 			return;

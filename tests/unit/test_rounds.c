@@ -273,6 +273,34 @@ static void interrupted_what_there_is_stays(void **state)
 	interrupted = 0;
 }
 
+static void interrupt_at_once(int sig)
+{
+	interrupted++;
+}
+
+static void what_does_not_heed_an_interruption_is_ended(void **state)
+{
+	struct as_arm arm = {.run.argv = SH("trap '' INT; sleep 1000; :")};
+	struct as_rounds_request q = {.arms = &arm,
+				      .n = 1,
+				      .min_runs = 1,
+				      .max_runs = 1,
+				      .interrupted = &interrupted};
+	struct sigaction sa = {.sa_handler = interrupt_at_once};
+	uint64_t start = as_now_ns();
+	struct as_rounds r;
+
+	(void)sigaction(SIGALRM, &sa, NULL);
+	alarm(1);
+	assert_int_equal(as_rounds(&q, &r, &err), 0);
+	assert_true(r.interrupted);
+	assert_true(since(start) < 30);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+	as_rounds_clear(&r);
+	interrupted = 0;
+	(void)signal(SIGALRM, SIG_DFL);
+}
+
 static void shell_commands_fail_in_words(void **state)
 {
 	struct as_shell_request q = {.command = "exit 3", .what = "prepare"};
@@ -323,6 +351,7 @@ int main(void)
 		cmocka_unit_test(gigabytes_into_a_pipe_are_read_and_forgotten),
 		cmocka_unit_test(a_file_for_output_holds_the_last_run),
 		cmocka_unit_test(interrupted_what_there_is_stays),
+		cmocka_unit_test(what_does_not_heed_an_interruption_is_ended),
 		cmocka_unit_test(shell_commands_fail_in_words),
 	};
 
