@@ -333,7 +333,7 @@ int as_criterion_write_change(const char *home, const struct as_criterion_id *id
 	add_estimate(&j, "mean", &c->mean, c->confidence);
 	add_estimate(&j, "median", &c->median, c->confidence);
 	add_estimate(&j, "low_quartile", &c->low_quartile, c->confidence);
-	as_json_str(&j, "verdict", c->verdict);
+	as_json_str(&j, "verdict", as_verdict_name(c->verdict));
 	as_json_str(&j, "baseline", c->baseline);
 	as_json_u64(&j, "pairs", c->pairs);
 	as_json_end(&j);
@@ -401,6 +401,22 @@ static bool read_samples(const struct as_buf *t, struct as_criterion_stored *ret
 	       ret->iters.n == ret->times.n;
 }
 
+static void read_work(const struct as_buf *id, struct as_criterion_stored *ret)
+{
+	static const struct {
+		const char *path;
+		int kind;
+	} kinds[] = {{"throughput.Bytes", ASSAY_THROUGHPUT_BYTES},
+		     {"throughput.Elements", ASSAY_THROUGHPUT_ELEMENTS},
+		     {"throughput.BytesDecimal", ASSAY_THROUGHPUT_BYTES_DECIMAL},
+		     {"throughput.Bits", ASSAY_THROUGHPUT_BITS}};
+
+	for (size_t i = 0; i < AS_ARRAY_LEN(kinds); i++)
+		if (as_criterion_json_number(as_buf_str(id), id->len, kinds[i].path,
+					     &ret->work))
+			ret->throughput = kinds[i].kind;
+}
+
 static void read_own(const struct as_buf *own, uint64_t sum, struct as_criterion_stored *ret)
 {
 	AS_CLEANUP(as_free_autop) char *said = text_at(own, "checksum");
@@ -421,8 +437,10 @@ int as_criterion_load(const char *home, const char *folder, const char *name, bo
 	struct as_buf estimates = {0}, sample = {0}, own = {0}, id = {0};
 
 	*ret = (struct as_criterion_stored){.mean = NAN, .low_quartile = NAN, .sd = NAN};
-	if (read_part(path, "benchmark.json", &id, NULL))
+	if (read_part(path, "benchmark.json", &id, NULL)) {
 		ret->full_id = text_at(&id, "full_id");
+		read_work(&id, ret);
+	}
 	if (!read_part(path, "estimates.json", &estimates, &ret->time_s))
 		return AS_OK;
 	ret->mean = figure(&estimates, "mean.point_estimate", "Mean.point_estimate");

@@ -129,7 +129,8 @@ struct as_criterion_record { /* one result, as its folder holds it */
 struct as_criterion_change { /* b / a - 1 */
 	struct as_criterion_estimate mean, median, low_quartile;
 	double confidence;
-	const char *verdict;
+	enum as_verdict verdict;
+	double work; /* this run's declared work / the baseline's; per unit of it is compared */
 	const char *baseline;
 	size_t pairs;
 };
@@ -140,6 +141,8 @@ struct as_criterion_stored { /* what a baseline says */
 	double mean, low_quartile, sd;
 	char *program, *machine, *full_id;
 	uint64_t time_s; /* when the file was written */
+	int throughput;  /* enum assay_throughput; 0: none, or of two kinds */
+	double work;     /* of it */
 	struct as_criterion_doubles iters, times;
 };
 /* home/folder/name for each of names[]; each is replaced as a whole. */
@@ -164,7 +167,7 @@ char *as_criterion_home(void);
 /* ---- criterion_programs.c: programs of baselines ---- */
 
 /* Puts this program (/proc/self/exe) into home's store once and returns its name there; NULL: it could
- * not be, err says why. The store keeps at most 8 programs and 1 GiB: the longest unused go first. */
+ * not be, err says why. The store keeps at most 128 programs and 2 GiB: the longest unused go first. */
 char *as_criterion_keep(const char *home, struct as_error *err);
 /* Path of a kept program, marked as used; NULL: it is not there or not as it was. Caller frees. */
 char *as_criterion_kept(const char *home, const char *name);
@@ -186,6 +189,7 @@ struct as_criterion_shown {
 	const struct as_criterion_change *change; /* paired */
 	double significance;
 	const struct as_criterion_stored *trend; /* not paired: what the baseline said */
+	const char *machine;                     /* this one */
 	const char *trend_why;                   /* why there is no pair */
 	double now;                              /* what is compared with the trend's figure */
 	double before;

@@ -20,8 +20,8 @@
 #include "harness/criterion_priv.h"
 
 #define STORE          ".assay/programs"
-#define PROGRAMS_MAX   8
-#define STORE_BYTES    (1ull << 30)
+#define PROGRAMS_MAX   128 /* of all bench targets of a workspace */
+#define STORE_BYTES    (2ull << 30)
 #define NAME_BYTES_MAX 64
 
 struct kept {

@@ -24,7 +24,7 @@ static struct as_criterion_estimate change_of(const struct as_trimmed *ln)
 }
 
 /* Of the processes' means, pair by pair. */
-static struct as_criterion_estimate change_of_means(const struct as_fn_result *r)
+static struct as_trimmed means_of(const struct as_fn_result *r)
 {
 	size_t n = AS_MIN(r->side[0].processes.n, r->side[1].processes.n);
 	double *d = as_xcalloc(n + 1, sizeof *d);
@@ -34,18 +34,50 @@ static struct as_criterion_estimate change_of_means(const struct as_fn_result *r
 		d[i] = log(r->side[1].processes.v[i].mean / r->side[0].processes.v[i].mean);
 	as_trimmed_interval(d, n, AS_PAIRED_TRIM, 0.05, &t);
 	free(d);
-	return change_of(&t);
+	return t;
+}
+
+/* How much more an iteration does now than when the baseline was saved, where both say so. */
+static double work_ratio(const struct as_criterion_turn *t)
+{
+	bool same = t->spec->throughput && t->spec->throughput == t->stored.throughput;
+
+	return same && t->spec->n && t->stored.work > 0 ? (double)t->spec->n / t->stored.work
+							: 1;
+}
+
+/* paired.h's rule, on an interval per unit of work. */
+static enum as_verdict verdict_of(const struct as_trimmed *ln, double delta)
+{
+	if (ln->lo > -delta && ln->hi < delta)
+		return AS_VERDICT_EQUAL;
+	if (ln->lo > delta / 2)
+		return AS_VERDICT_SLOWER;
+	return ln->hi < -delta / 2 ? AS_VERDICT_FASTER : AS_VERDICT_UNDECIDED;
+}
+
+static struct as_trimmed shifted(struct as_trimmed ln, double by)
+{
+	ln.value -= by;
+	ln.lo -= by;
+	ln.hi -= by;
+	return ln;
 }
 
 static void change_fill(const struct as_criterion_turn *t, const struct as_fn_result *r,
 			struct as_criterion_change *c)
 {
+	double work = work_ratio(t), by = log(work);
+	struct as_trimmed q25 = shifted(r->by_q25, by), median = shifted(r->by_median, by);
+	struct as_trimmed mean = shifted(means_of(r), by);
+
 	*c = (struct as_criterion_change){
-		.mean = change_of_means(r),
-		.median = change_of(&r->by_median),
-		.low_quartile = change_of(&r->by_q25),
+		.mean = change_of(&mean),
+		.median = change_of(&median),
+		.low_quartile = change_of(&q25),
 		.confidence = 0.95,
-		.verdict = as_verdict_name(r->look.verdict),
+		.verdict = work == 1 ? r->look.verdict : verdict_of(&q25, r->delta),
+		.work = work,
 		.baseline = t->c->compare,
 		.pairs = r->d.n,
 	};
@@ -95,6 +127,13 @@ static void scale(const struct as_criterion_unit *u, struct as_criterion_record 
 	r->batches = batches;
 }
 
+static const char *machine_of(struct as_criterion_run *s)
+{
+	if (!s->machine)
+		s->machine = as_criterion_machine();
+	return s->machine;
+}
+
 static void write_files(struct as_criterion_run *s, struct as_criterion_record *r,
 			const struct as_criterion_change *change)
 {
@@ -105,9 +144,7 @@ static void write_files(struct as_criterion_run *s, struct as_criterion_record *
 
 	if (t->c->save)
 		r->program = keep_program(s);
-	if (!s->machine)
-		s->machine = as_criterion_machine();
-	r->machine = s->machine;
+	r->machine = machine_of(s);
 	status = as_criterion_write(t->home, r, names, t->c->save ? 2 : 1, &err);
 	if (status == AS_OK && change)
 		status = as_criterion_write_change(t->home, &t->id, change, &err);
@@ -163,6 +200,7 @@ static void show(struct as_criterion_run *s, const struct as_criterion_estimates
 
 	if (!change)
 		set_trend(t, &shown);
+	shown.machine = machine_of(s);
 	if (s->terminal)
 		as_criterion_say(STDERR_FILENO, "\r\033[K");
 	as_criterion_show(&look, &shown);
@@ -232,7 +270,7 @@ static void measured(struct as_criterion_run *s, const struct as_fn_result *r)
 		scale(u, &record, scaled, t, sizes, processes);
 	}
 	write_files(s, &record, r->sides == 2 ? &change : NULL);
-	s->slower += r->sides == 2 && r->look.verdict == AS_VERDICT_SLOWER;
+	s->slower += r->sides == 2 && change.verdict == AS_VERDICT_SLOWER;
 	s->measured++;
 	free(sizes);
 	free(scaled);

@@ -230,7 +230,7 @@ static void add_p(struct as_buf *b, const struct as_criterion_shown *s)
 {
 	double p = s->r->p;
 
-	if (!isnan(p))
+	if (!isnan(p) && s->change->work == 1) /* p is of the times */
 		as_buf_addf(b, " (p = %.2f %s %.2f)", p, p > s->significance ? ">" : "<",
 			    s->significance);
 }
@@ -241,7 +241,7 @@ static void add_verdict(struct as_buf *b, const struct as_criterion_look *l,
 	const struct as_fn_result *r = s->r;
 
 	add_column(b);
-	switch (r->look.verdict) {
+	switch (s->change->verdict) {
 	case AS_VERDICT_SLOWER:
 		as_buf_addf(b, "Performance has %sregressed%s.\n", paint(l, RED),
 			    paint(l, NORMAL));
@@ -261,6 +261,13 @@ static void add_verdict(struct as_buf *b, const struct as_criterion_look *l,
 				ceil(r->seconds_needed), ceil(r->seconds + r->seconds_needed));
 		else
 			as_buf_adds(b, "these runs do not tell whether it changed.\n");
+	}
+	if (s->change->work != 1) {
+		add_column(b);
+		as_buf_addf(
+			b,
+			"compared per unit of work: an iteration does %.4g times as much now\n",
+			s->change->work);
 	}
 	if (l->quiet)
 		return;
@@ -312,6 +319,11 @@ static void add_trend(struct as_buf *b, const struct as_criterion_shown *s)
 	as_buf_addf(b, " since '%s'%s\n", s->baseline, day);
 	add_column(b);
 	as_buf_addf(b, "No verdict: %s.\n", s->trend_why);
+	if (s->trend->machine && strcmp(s->trend->machine, s->machine) != 0) {
+		add_column(b);
+		as_buf_addf(b, "note: the baseline is of another machine: %s\n",
+			    s->trend->machine);
+	}
 	if (s->trend->edited) {
 		add_column(b);
 		as_buf_adds(

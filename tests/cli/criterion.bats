@@ -247,10 +247,19 @@ setup() {
 	[ -f 'home/sum 1000/change/estimates.json' ]
 	[ "$(ls home/.assay/programs | wc -l)" = 1 ]
 	rm -r home/.assay
+	sed -i 's/"machine":"/"machine":"8086, not /' 'home/sum 1000/base/assay.json'
 	run -0 "$plain" "${quick[@]}" 'sum 1000'
+	[[ "$output" == *"note: the baseline is of another machine: 8086, not "* ]]
 	[[ "$output" == *"trend:"*"No verdict: its program is no longer kept."* ]]
 	[[ "$output" != *regressed* && "$output" != *improved* ]]
 	[ ! -e 'home/sum 1000/change' ]
+}
+
+@test "where the declared work changed, rates are compared" {
+	"$plain" "${quick[@]}" 'sized/100'
+	sed -i 's/"Bytes":800/"Bytes":400/' home/sized/100/base/benchmark.json
+	run -0 "$plain" --bench --measurement-time 1 --fail-on slower 'sized/100'
+	[[ "$output" == *"Performance has improved."*"an iteration does 2 times as much now"* ]]
 }
 
 @test "a baseline of criterion's own is a trend" {

@@ -21,6 +21,7 @@ pub const FILTER_EXACT: c_int = 1;
 pub const FILTER_NONE: c_int = 2;
 pub const SAVE: c_int = 3;
 pub const BASELINE: c_int = 4;
+#[cfg_attr(feature = "criterion-0-3", allow(dead_code))]
 pub const BASELINE_LENIENT: c_int = 5;
 pub const HOME: c_int = 6;
 

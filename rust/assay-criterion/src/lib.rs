@@ -128,12 +128,15 @@ pub enum BenchmarkFilter {
 /// The work of one iteration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Throughput {
+    #[cfg(not(any(feature = "criterion-0-3", feature = "criterion-0-5")))]
     Bits(u64),
     /// Shown in powers of 1024.
     Bytes(u64),
     /// Shown in powers of 1000.
+    #[cfg(not(feature = "criterion-0-3"))]
     BytesDecimal(u64),
     Elements(u64),
+    #[cfg(not(any(feature = "criterion-0-3", feature = "criterion-0-5")))]
     ElementsAndBytes {
         elements: u64,
         bytes: u64,
@@ -147,18 +150,25 @@ impl Throughput {
             None => (0, 0, 0),
             Some(Throughput::Bytes(n)) => (1, *n, 0),
             Some(Throughput::Elements(n)) => (2, *n, 0),
+            #[cfg(not(feature = "criterion-0-3"))]
             Some(Throughput::BytesDecimal(n)) => (3, *n, 0),
+            #[cfg(not(any(feature = "criterion-0-3", feature = "criterion-0-5")))]
             Some(Throughput::Bits(n)) => (4, *n, 0),
+            #[cfg(not(any(feature = "criterion-0-3", feature = "criterion-0-5")))]
             Some(Throughput::ElementsAndBytes { elements, bytes }) => (5, *elements, *bytes),
         }
     }
 
+    #[cfg_attr(any(feature = "criterion-0-3", feature = "criterion-0-5"), allow(unused_variables))]
     pub(crate) fn from_c(kind: c_int, n: u64, n2: u64) -> Option<Throughput> {
         match kind {
             1 => Some(Throughput::Bytes(n)),
             2 => Some(Throughput::Elements(n)),
+            #[cfg(not(feature = "criterion-0-3"))]
             3 => Some(Throughput::BytesDecimal(n)),
+            #[cfg(not(any(feature = "criterion-0-3", feature = "criterion-0-5")))]
             4 => Some(Throughput::Bits(n)),
+            #[cfg(not(any(feature = "criterion-0-3", feature = "criterion-0-5")))]
             5 => Some(Throughput::ElementsAndBytes { elements: n, bytes: n2 }),
             _ => None,
         }
@@ -320,8 +330,15 @@ impl<M: Measurement> Criterion<M> {
     }
 
     /// Compares with a baseline and leaves it as it is; `strict`: it must have every benchmark.
+    #[cfg(not(feature = "criterion-0-3"))]
     pub fn retain_baseline(self, baseline: String, strict: bool) -> Criterion<M> {
         self.text(if strict { ffi::BASELINE } else { ffi::BASELINE_LENIENT }, &baseline)
+    }
+
+    /// Compares with a baseline, which must have every benchmark, and leaves it as it is.
+    #[cfg(feature = "criterion-0-3")]
+    pub fn retain_baseline(self, baseline: String) -> Criterion<M> {
+        self.text(ffi::BASELINE, &baseline)
     }
 
     /// Runs what the regular expression matches.

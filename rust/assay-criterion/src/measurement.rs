@@ -88,12 +88,14 @@ const BYTES: [Step; 4] = [
     step(1024.0 * 1024.0 * 1024.0, 1024.0 * 1024.0, "MiB/s"),
     step(f64::INFINITY, 1024.0 * 1024.0 * 1024.0, "GiB/s"),
 ];
+#[cfg(not(feature = "criterion-0-3"))]
 const BYTES_DECIMAL: [Step; 4] = [
     step(1e3, 1.0, "  B/s"),
     step(1e6, 1e3, "KB/s"),
     step(1e9, 1e6, "MB/s"),
     step(f64::INFINITY, 1e9, "GB/s"),
 ];
+#[cfg(not(any(feature = "criterion-0-3", feature = "criterion-0-5")))]
 const BITS: [Step; 4] = [
     step(1e3, 1.0, "  b/s"),
     step(1e6, 1e3, "Kb/s"),
@@ -128,9 +130,12 @@ impl ValueFormatter for DurationFormatter {
     ) -> &'static str {
         let (steps, amount): (&'static [Step], u64) = match *throughput {
             Throughput::Bytes(n) => (&BYTES, n),
+            #[cfg(not(feature = "criterion-0-3"))]
             Throughput::BytesDecimal(n) => (&BYTES_DECIMAL, n),
+            #[cfg(not(any(feature = "criterion-0-3", feature = "criterion-0-5")))]
             Throughput::Bits(n) => (&BITS, n),
             Throughput::Elements(n) => (&ELEMENTS, n),
+            #[cfg(not(any(feature = "criterion-0-3", feature = "criterion-0-5")))]
             Throughput::ElementsAndBytes { elements, .. } => (&ELEMENTS, elements),
         };
         let per_second = |ns: f64| amount as f64 * 1e9 / ns;
