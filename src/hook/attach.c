@@ -288,6 +288,7 @@ int as_hook_attach(pid_t pid, const struct as_hook_spec *spec, struct as_hooked 
 	if (r == 0)
 		r = as_hooked_write(h, 0, err);
 	if (r == 0) {
+		as_hooked_publish(h);
 		touch_pages(h, 0);
 		r = stop_and_patch(h, err);
 	}
@@ -299,13 +300,30 @@ int as_hook_attach(pid_t pid, const struct as_hook_spec *spec, struct as_hooked 
 	return 0;
 }
 
+static int stop_and_map_more(struct as_hooked *h, struct as_error *err)
+{
+	struct as_stop s;
+	int r = as_stop_all(h->pid, &s, err);
+
+	if (r < 0)
+		return r;
+	r = as_hooked_map(h, &s, err);
+	h->cost.restarted += s.restarted;
+	as_stop_resume(&s);
+	return r;
+}
+
 int as_hook_update(struct as_hooked *h, struct as_error *err)
 {
 	size_t from;
 	int r = as_hooked_scan(h, &from, err);
 
+	if (r == 0 && as_hooked_needs_island(h))
+		r = stop_and_map_more(h, err);
 	if (r == 0)
 		r = as_hooked_write(h, from, err);
+	if (r == 0)
+		as_hooked_publish(h);
 	return r < 0 ? r : as_hooked_patch(h, 0, NULL, err);
 }
 

@@ -77,20 +77,42 @@ int as_hook_attach(pid_t pid, const struct as_hook_spec *spec, struct as_hooked 
 /*
  * A thread that is about to exec, and is held before it: a child of the caller, or one that waits in an
  * AS_RT_EXEC notice. From now on the caller traces it, and its exec stops it. It may be let go when
- * this has returned. pid: its thread id.
+ * this has returned. tid: its thread id.
  */
-int as_hook_watch_exec(pid_t pid, struct as_error *err);
-/* Waits for that exec, runs the program up to its dynamic linker's first notice that all modules are
- * loaded (a static one: nowhere), puts everything in, and lets it run, traced by nobody. When the
- * process ends before, or does not exec in time (an exec that failed), it is let go: AS_E_NOTFOUND.
- * *ret_status, if not NULL, is what waitpid said when a child of the caller has ended, else -1. A
- * program that cannot be patched runs on, and the reason is the error. pid: of the process. */
+int as_hook_watch_exec(pid_t tid, struct as_error *err);
+
+enum as_hook_watched {
+	AS_HOOK_WATCH_NOTHING, /* it runs on; the exec may have failed, and another may follow */
+	AS_HOOK_WATCH_EXEC, /* it stands behind its exec: as_hook_begin, or as_hook_unwatch */
+	AS_HOOK_WATCH_END, /* it has ended; what waitpid said of a child of the caller is told */
+};
+/*
+ * Without waiting. While a process is watched, its end is told here, and the caller must not wait for
+ * it: waitpid would take its stops. pid: the process tid was a thread of, and what it is called after
+ * the exec. ret_status may be NULL; -1 when its end is not the caller's to know.
+ */
+enum as_hook_watched as_hook_watch_poll(pid_t tid, pid_t pid, int *ret_status);
+/* Lets go of it, whatever it does. */
+void as_hook_unwatch(pid_t tid);
+
+/*
+ * Behind the exec: runs the program up to its dynamic linker's first notice that all modules are loaded
+ * (a static one: nowhere), puts everything in, and lets it run, traced by nobody. Also on failure: a
+ * program that cannot be patched runs on, and the reason is the error. AS_E_NOTFOUND: it ended.
+ */
+int as_hook_begin(pid_t pid, const struct as_hook_spec *spec, struct as_hooked **ret,
+		  int *ret_status, struct as_error *err);
+
+/* Both, for a child that is watched and let go: waits for the exec as long as that takes. */
 int as_hook_launch(pid_t pid, const struct as_hook_spec *spec, struct as_hooked **ret,
 		   int *ret_status, struct as_error *err);
 
 /* After an AS_RT_MODULES notice, and before it is answered: functions of new modules are patched,
- * those of modules that have gone forgotten. No stop: nothing of a new module has run yet. */
+ * those of modules that have gone forgotten. Nothing of a new module has run yet, so that there is no
+ * stop, but for one that lies far from all others: code has to be mapped near it. */
 int as_hook_update(struct as_hooked *h, struct as_error *err);
+/* The notice with that serial was acted upon: its thread goes on. */
+void as_hook_answer(struct as_hooked *h, uint32_t serial);
 
 /* Puts back every byte, and checks that it is there. Children that were forked and run the patched
  * code have to be named one by one. */

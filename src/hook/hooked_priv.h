@@ -3,6 +3,7 @@
  * Inside of hooked.h:
  *	scan.c		modules of the process -> functions, planned
  *	inject.c	memory in the target; code, copies and jumps
+ *	modules.c	what the target is told of its modules: where they are, how stacks are read
  *	attach.c	the order of things, and back
  *	launch.c	from exec to where everything is loaded
  */
@@ -19,6 +20,7 @@
 #define AS_HOOK_HOME_BYTES    0x10000u
 #define AS_HOOK_ISLAND_ROOM   0x20000u /* for thunks and copies behind the image */
 #define AS_HOOK_RING_BYTES    (1u << 20)
+#define AS_HOOK_TABLE_BYTES   (256ull << 20) /* of address space, for unwind tables */
 
 /* Code of ours near the modules it serves: the image, a note, then thunks and copies. */
 struct as_island {
@@ -39,6 +41,13 @@ struct as_hooked_module {
 	bool present; /* in the map that was read last */
 };
 
+/* An unwind table in the shared memory. */
+struct as_hooked_table {
+	uint32_t module;   /* of as_image; UINT32_MAX: the in-target image */
+	uint32_t segments; /* 0: it has none, or there was no room */
+	uint64_t off;      /* in the shared memory */
+};
+
 struct as_hooked_function {
 	struct as_detour detour;
 	struct as_allocator what;
@@ -57,11 +66,13 @@ struct as_hooked {
 	AS_VEC(struct as_hooked_module) module;
 	AS_VEC(struct as_hooked_function) fn;
 	AS_VEC(struct as_island) island;
+	AS_VEC(struct as_hooked_table) table;
 	uint64_t home_avma, contexts_avma, shared_avma;
 	uint64_t contexts_bytes;
 	AS_VEC(struct as_island_note) earlier; /* left by those that were here before */
 	void *shared;                          /* mapped here, too; NULL: not yet */
-	size_t shared_bytes;
+	/* tables_off: where the rings end */
+	size_t shared_bytes, tables_off, table_bytes, tables_used;
 	struct as_rt_home home;
 	struct as_hook_cost cost;
 	bool has_shadow_stack, detached;
@@ -86,8 +97,13 @@ struct as_hooked *as_hooked_new(pid_t pid, const struct as_hook_spec *spec,
 				struct as_error *err);
 /* Maps what the functions from `from` on need; in a stop. */
 int as_hooked_map(struct as_hooked *h, struct as_stop *s, struct as_error *err);
+/* Whether a function can be patched, but no code of ours is near enough. */
+bool as_hooked_needs_island(struct as_hooked *h);
 /* Writes the image, thunks and copies for the functions from `from` on; needs no stop. */
 int as_hooked_write(struct as_hooked *h, size_t from, struct as_error *err);
+
+/* modules.c: the map that was scanned last, for the code in the target. */
+void as_hooked_publish(struct as_hooked *h);
 
 /* attach.c */
 /* Finds what earlier attaches left in the process. */

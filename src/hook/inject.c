@@ -81,6 +81,7 @@ struct as_hooked *as_hooked_new(pid_t pid, const struct as_hook_spec *spec,
 		h->spec.context_max = AS_RT_CONTEXTS;
 	if (!h->spec.ring_bytes)
 		h->spec.ring_bytes = AS_HOOK_RING_BYTES;
+	h->table_bytes = AS_HOOK_TABLE_BYTES;
 	if (has_fsgsbase(pid))
 		h->spec.flags |= AS_RT_FSGSBASE;
 	h->has_shadow_stack = has_shadow_stack(pid);
@@ -107,6 +108,7 @@ void as_hook_free(struct as_hooked *h)
 	as_vec_clear(&h->fn);
 	as_vec_clear(&h->island);
 	as_vec_clear(&h->earlier);
+	as_vec_clear(&h->table);
 	/* the target keeps the mapping: a thread may still be in our code; but not the memory */
 	if (h->detached && h->shared)
 		(void)fallocate(h->shared_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
@@ -199,6 +201,18 @@ static int map_island(struct as_hooked *h, struct as_stop *s, const struct as_ho
 	return 0;
 }
 
+bool as_hooked_needs_island(struct as_hooked *h)
+{
+	as_vec_foreach (f, &h->fn) {
+		const struct as_hooked_module *m = &h->module.v[f->module];
+
+		if (f->verdict == AS_DETOUR_OK && !f->thunk_avma && m->present &&
+		    !island_for(h, m))
+			return true;
+	}
+	return false;
+}
+
 /* Of the functions that can be patched and have no code yet. */
 static int map_islands(struct as_hooked *h, struct as_stop *s, struct as_error *err)
 {
@@ -217,6 +231,23 @@ static int map_islands(struct as_hooked *h, struct as_stop *s, struct as_error *
 		return as_fail(err, AS_E_LIMIT, 0,
 			       "process %d has no room for code near its modules", (int)h->pid);
 	return 0;
+}
+
+/* Where nothing of the program's is, if there is such a place. */
+static int map_far(struct as_hooked *h, struct as_stop *s, uint64_t bytes, const int how[3],
+		   uint64_t *ret, struct as_error *err)
+{
+	struct as_maps maps;
+	uint64_t at;
+	int r = as_maps_read(h->pid, &maps, err);
+
+	if (r < 0)
+		return r;
+	at = as_maps_place_far(&maps, bytes);
+	as_maps_clear(&maps);
+	return map(s, at, bytes,
+		   (const int[3]){how[0], how[1] | (at ? MAP_FIXED_NOREPLACE : 0), how[2]}, ret,
+		   err);
 }
 
 /* The file behind the shared memory is made by the target and opened here, so that it needs no name and
@@ -249,9 +280,10 @@ static int map_shared(struct as_hooked *h, struct as_stop *s, struct as_error *e
 	int64_t fd, ignored;
 	int r;
 
-	h->shared_bytes =
+	h->tables_off =
 		AS_RT_CONTROL_BYTES +
 		(size_t)h->spec.context_max * (AS_RT_RING_HEAD_BYTES + h->spec.ring_bytes);
+	h->shared_bytes = h->tables_off + h->table_bytes;
 	if (pwrite(h->mem_fd, NAME, sizeof NAME, (off_t)create[0]) != sizeof NAME)
 		return as_fail(err, AS_E_ACCESS, errno, "cannot write code of process %d: %s",
 			       (int)h->pid, strerror(errno));
@@ -260,8 +292,8 @@ static int map_shared(struct as_hooked *h, struct as_stop *s, struct as_error *e
 		return r;
 	r = open_shared(h, fd, err);
 	if (r == 0)
-		r = map(s, 0, h->shared_bytes, (const int[3]){how[0], how[1], (int)fd},
-			&h->shared_avma, err);
+		r = map_far(h, s, h->shared_bytes, (const int[3]){how[0], how[1], (int)fd},
+			    &h->shared_avma, err);
 	/* also when the above failed; of a descriptor that was just made it cannot fail */
 	(void)as_stop_call(s, SYS_close, (const uint64_t[6]){(uint64_t)fd}, &ignored, NULL);
 	return r;
@@ -272,11 +304,11 @@ static int map_private(struct as_hooked *h, struct as_stop *s, struct as_error *
 	static const int advice[] = {MADV_WIPEONFORK, MADV_DONTDUMP, MADV_NOHUGEPAGE};
 	const int how[3] = {PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
 			    -1};
-	int r = map(s, 0, AS_HOOK_HOME_BYTES, how, &h->home_avma, err);
+	int r = map_far(h, s, AS_HOOK_HOME_BYTES, how, &h->home_avma, err);
 
 	h->contexts_bytes = (uint64_t)h->spec.context_max * image_of(h)->context_bytes;
 	if (r == 0)
-		r = map(s, 0, h->contexts_bytes, how, &h->contexts_avma, err);
+		r = map_far(h, s, h->contexts_bytes, how, &h->contexts_avma, err);
 	for (size_t i = 0; r == 0 && i < AS_ARRAY_LEN(advice); i++) {
 		const uint64_t arg[6] = {h->contexts_avma, h->contexts_bytes,
 					 (uint64_t)advice[i]};
@@ -304,6 +336,7 @@ static int map_once(struct as_hooked *h, struct as_stop *s, struct as_error *err
 		h->shared = NULL;
 		h->shared_fd = -1;
 		h->spec.context_max /= 4;
+		h->table_bytes /= 4;
 		r = map_shared(h, s, err);
 	}
 	return r < 0 ? r : map_private(h, s, err);

@@ -18,7 +18,6 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/sys.h"
@@ -27,8 +26,6 @@
 #define R_STATE         24 /* offset of r_debug.r_state (System V ABI, link.h) */
 #define RT_IS_COMPLETE  0
 #define LINKER_HITS_MAX 1000
-#define NAP_NS          50000
-#define SPIN_NS         1000000
 
 #ifndef PTRACE_EVENT_STOP
 #define PTRACE_EVENT_STOP 128
@@ -45,55 +42,45 @@ struct launch {
 
 /* ---- waiting ---- */
 
-enum halt { HALT_TRAP, HALT_EXEC, HALT_STOP, HALT_END, HALT_LATE };
+enum halt { HALT_NONE, HALT_TRAP, HALT_EXEC, HALT_STOP, HALT_END };
 
-/* waitpid until the limit, if there is one. */
-static pid_t wait_status(struct launch *l, int *ret)
+/* What a status means to us; what is the program's own business it gets: HALT_NONE. */
+static enum halt take_status(struct launch *l, int status)
 {
-	uint64_t begin = as_now_ns();
+	int signal = WSTOPSIG(status), event = status >> 16;
 
-	for (;;) {
-		pid_t got = waitpid(l->pid, ret, __WALL | (l->until_ns ? WNOHANG : 0));
-		uint64_t now = as_now_ns();
-
-		if (got != 0 && !(got < 0 && errno == EINTR))
-			return got;
-		if (l->until_ns && now > l->until_ns)
-			return 0;
-		if (now - begin > SPIN_NS)
-			nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+	if (!WIFSTOPPED(status)) {
+		l->status = status;
+		return HALT_END;
 	}
+	if (event == PTRACE_EVENT_EXEC)
+		return HALT_EXEC;
+	if (event == PTRACE_EVENT_STOP && signal == SIGTRAP)
+		return HALT_STOP;
+	if (!event && signal == SIGTRAP)
+		return HALT_TRAP;
+	/* a program that job control has stopped stays so until it is continued */
+	if (event == PTRACE_EVENT_STOP)
+		(void)ptrace(PTRACE_LISTEN, l->pid, NULL, NULL);
+	else
+		(void)ptrace(PTRACE_CONT, l->pid, NULL, (void *)(intptr_t)(event ? 0 : signal));
+	return HALT_NONE;
 }
 
-/* Waits for a stop that is ours; what is the program's own business it gets. */
 static enum halt wait_for_halt(struct launch *l)
 {
 	for (;;) {
-		int status, signal, event;
-		pid_t got = wait_status(l, &status);
+		int status;
+		enum halt halt;
 
-		if (!got)
-			return HALT_LATE;
-		if (got < 0)
-			return HALT_END;
-		if (!WIFSTOPPED(status)) {
-			l->status = status;
+		if (waitpid(l->pid, &status, __WALL) < 0) {
+			if (errno == EINTR)
+				continue;
 			return HALT_END;
 		}
-		signal = WSTOPSIG(status);
-		event = status >> 16;
-		if (event == PTRACE_EVENT_EXEC)
-			return HALT_EXEC;
-		if (event == PTRACE_EVENT_STOP && signal == SIGTRAP)
-			return HALT_STOP;
-		if (!event && signal == SIGTRAP)
-			return HALT_TRAP;
-		/* a program that job control has stopped stays so until it is continued */
-		if (event == PTRACE_EVENT_STOP)
-			(void)ptrace(PTRACE_LISTEN, l->pid, NULL, NULL);
-		else
-			(void)ptrace(PTRACE_CONT, l->pid, NULL,
-				     (void *)(intptr_t)(event ? 0 : signal));
+		halt = take_status(l, status);
+		if (halt != HALT_NONE)
+			return halt;
 	}
 }
 
@@ -102,39 +89,57 @@ static int fail_end(const struct launch *l, struct as_error *err)
 	return as_fail(err, AS_E_NOTFOUND, 0, "process %d ended before it ran", (int)l->pid);
 }
 
-int as_hook_watch_exec(pid_t pid, struct as_error *err)
+int as_hook_watch_exec(pid_t tid, struct as_error *err)
 {
-	if (ptrace(PTRACE_SEIZE, pid, NULL, PTRACE_O_TRACEEXEC) == 0)
+	if (ptrace(PTRACE_SEIZE, tid, NULL, PTRACE_O_TRACEEXEC) == 0)
 		return 0;
 	return as_fail(err, errno == ESRCH ? AS_E_NOTFOUND : AS_E_ACCESS, errno,
-		       "cannot trace process %d: %s", (int)pid, strerror(errno));
+		       "cannot trace process %d: %s", (int)tid, strerror(errno));
 }
 
-/* Lets go of a process that runs. */
-static void let_run(struct launch *l)
+enum as_hook_watched as_hook_watch_poll(pid_t tid, pid_t pid, int *ret_status)
 {
-	l->until_ns = 0;
-	if (ptrace(PTRACE_INTERRUPT, l->pid, NULL, NULL) == 0 && wait_for_halt(l) != HALT_END)
-		(void)ptrace(PTRACE_DETACH, l->pid, NULL, NULL);
+	struct launch l = {.pid = tid, .status = -1};
+	enum as_hook_watched r = AS_HOOK_WATCH_NOTHING;
+
+	while (r == AS_HOOK_WATCH_NOTHING) {
+		int status;
+		pid_t got = waitpid(l.pid, &status, __WALL | WNOHANG);
+		enum halt halt = HALT_NONE;
+
+		if (!got || (got < 0 && errno == EINTR))
+			break;
+		if (got > 0)
+			halt = take_status(&l, status);
+		/* a thread that execs takes the name of its process */
+		if (got < 0 && l.pid != pid)
+			l.pid = pid;
+		else if (got < 0 || halt == HALT_END)
+			r = AS_HOOK_WATCH_END;
+		else if (halt == HALT_EXEC)
+			r = AS_HOOK_WATCH_EXEC;
+		else if (halt != HALT_NONE)
+			(void)ptrace(PTRACE_CONT, l.pid, NULL, NULL);
+	}
+	if (ret_status)
+		*ret_status = l.status;
+	return r;
 }
 
-static int wait_for_exec(struct launch *l, struct as_error *err)
+/* Signals that come meanwhile are the program's; the last stop is ours. */
+void as_hook_unwatch(pid_t tid)
 {
-	enum halt halt = wait_for_halt(l);
+	struct launch l = {.pid = tid, .status = -1};
 
-	while (halt == HALT_TRAP || halt == HALT_STOP) {
-		(void)ptrace(PTRACE_CONT, l->pid, NULL, NULL);
-		halt = wait_for_halt(l);
-	}
-	if (halt == HALT_LATE) {
-		let_run(l);
-		return as_fail(err, AS_E_NOTFOUND, 0, "process %d did not run another program",
-			       (int)l->pid);
-	}
-	if (halt == HALT_END)
-		return fail_end(l, err);
-	l->until_ns = 0;
-	/* out of the system call: until then the kernel writes its result into rax */
+	if (ptrace(PTRACE_DETACH, tid, NULL, NULL) == 0)
+		return; /* it stood still */
+	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0 && wait_for_halt(&l) != HALT_END)
+		(void)ptrace(PTRACE_DETACH, tid, NULL, NULL);
+}
+
+/* Out of the system call: until then the kernel writes its result into rax. */
+static int leave_exec(struct launch *l, struct as_error *err)
+{
 	if (ptrace(PTRACE_INTERRUPT, l->pid, NULL, NULL) < 0 ||
 	    ptrace(PTRACE_CONT, l->pid, NULL, NULL) < 0 || wait_for_halt(l) != HALT_STOP)
 		return fail_end(l, err);
@@ -315,6 +320,7 @@ static int put_in(struct launch *l, const struct as_hook_spec *spec, struct as_h
 	if (r == 0)
 		r = as_hooked_write(h, 0, err);
 	if (r == 0) {
+		as_hooked_publish(h);
 		as_hooked_set_gs(h, &s);
 		r = as_hooked_patch(h, 0, &s, err);
 	}
@@ -331,34 +337,58 @@ static int put_in(struct launch *l, const struct as_hook_spec *spec, struct as_h
 	return r;
 }
 
-int as_hook_launch(pid_t pid, const struct as_hook_spec *spec, struct as_hooked **ret,
-		   int *ret_status, struct as_error *err)
+static int begin(struct launch *l, const struct as_hook_spec *spec, struct as_hooked **ret,
+		 struct as_error *err)
+{
+	char path[64];
+	int r = leave_exec(l, err);
+
+	if (r < 0)
+		return r;
+	/* only now: this is the memory of the new program */
+	snprintf(path, sizeof path, "/proc/%d/mem", (int)l->pid);
+	l->mem_fd = open(path, O_RDWR | O_CLOEXEC);
+	if (l->mem_fd < 0)
+		r = as_fail(err, AS_E_ACCESS, errno,
+			    "cannot write the memory of process %d: %s", (int)l->pid,
+			    strerror(errno));
+	if (r == 0)
+		r = read_auxv(l, err);
+	if (r == 0)
+		r = run_until_loaded(l, err);
+	if (r == 0)
+		return put_in(l, spec, ret, err);
+	if (l->status == -1)
+		(void)ptrace(PTRACE_DETACH, l->pid, NULL, NULL);
+	return r;
+}
+
+int as_hook_begin(pid_t pid, const struct as_hook_spec *spec, struct as_hooked **ret,
+		  int *ret_status, struct as_error *err)
 {
 	struct launch l = {.pid = pid, .mem_fd = -1, .status = -1};
-	char path[64];
-	int r;
+	int r = begin(&l, spec, ret, err);
 
-	if (spec->exec_wait_ns)
-		l.until_ns = as_now_ns() + spec->exec_wait_ns;
-	r = wait_for_exec(&l, err);
-	if (r == 0) {
-		/* only now: this is the memory of the new program */
-		snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
-		l.mem_fd = open(path, O_RDWR | O_CLOEXEC);
-		r = l.mem_fd < 0 ? as_fail(err, AS_E_ACCESS, errno,
-					   "cannot write the memory of process %d: %s",
-					   (int)pid, strerror(errno))
-				 : read_auxv(&l, err);
-		if (r == 0)
-			r = run_until_loaded(&l, err);
-		if (r == 0)
-			r = put_in(&l, spec, ret, err);
-		else if (l.status == -1)
-			(void)ptrace(PTRACE_DETACH, pid, NULL, NULL);
-	}
 	if (l.mem_fd >= 0)
 		close(l.mem_fd);
 	if (ret_status)
 		*ret_status = l.status;
 	return r;
+}
+
+int as_hook_launch(pid_t pid, const struct as_hook_spec *spec, struct as_hooked **ret,
+		   int *ret_status, struct as_error *err)
+{
+	struct launch l = {.pid = pid, .mem_fd = -1, .status = -1};
+	enum halt halt = wait_for_halt(&l);
+
+	while (halt == HALT_TRAP || halt == HALT_STOP) {
+		(void)ptrace(PTRACE_CONT, pid, NULL, NULL);
+		halt = wait_for_halt(&l);
+	}
+	if (halt == HALT_EXEC)
+		return as_hook_begin(pid, spec, ret, ret_status, err);
+	if (ret_status)
+		*ret_status = l.status;
+	return fail_end(&l, err);
 }

@@ -11,8 +11,9 @@
 #define MAPS_MAX_BYTES (64u << 20)
 #define LOWEST         0x10000ull /* vm.mmap_min_addr is not above */
 #define HIGHEST        0x7ffffffff000ull
-#define GUARD          0x10000ull     /* left free beside what is there */
-#define HEAP_ROOM      (1ull << 30)   /* left free above a heap */
+#define GUARD          0x10000ull   /* left free beside what is there */
+#define HEAP_ROOM      (1ull << 30) /* left free above a heap */
+#define HUGE_PAGE      (2ull << 20)
 #define STACK_ROOM     (256ull << 20) /* left free below a stack */
 
 static enum as_map_kind kind_of(const char *path)
@@ -99,6 +100,7 @@ static struct gap gap_before(const struct as_maps *m, size_t i)
 			       ? above->start -
 					 (above->kind == AS_MAP_STACK ? STACK_ROOM : GUARD)
 			       : 0;
+	g.hi = AS_MIN(g.hi, HIGHEST); /* the vsyscall page is above */
 	return g;
 }
 
@@ -160,4 +162,19 @@ bool as_maps_place(const struct as_maps *m, uint64_t lo, uint64_t hi, uint64_t b
 		*ret_avma = at;
 	}
 	return best != UINT64_MAX;
+}
+
+uint64_t as_maps_place_far(const struct as_maps *m, uint64_t bytes)
+{
+	struct gap best = {0, 0};
+
+	for (size_t i = 0; i <= m->map.n; i++) {
+		struct gap g = gap_before(m, i);
+
+		if (g.hi > g.lo && g.hi - g.lo > best.hi - best.lo)
+			best = g;
+	}
+	if (best.hi - best.lo < bytes + (4 * HUGE_PAGE))
+		return 0;
+	return (best.lo + (best.hi - best.lo - bytes) / 2) & ~(HUGE_PAGE - 1);
 }

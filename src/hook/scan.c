@@ -70,7 +70,12 @@ static void add_functions(struct as_hooked *h, struct as_module *m)
 		}
 	}
 	as_allocators_clear(&list);
-	as_elf_give_back_pages(mine->elf);
+	if (h->fn.n && h->fn.v[h->fn.n - 1].module == h->module.n - 1) {
+		as_elf_give_back_pages(mine->elf);
+		return;
+	}
+	as_elf_close(mine->elf); /* nothing names it */
+	mine->elf = NULL;
 }
 
 static void add_module(struct as_hooked *h, const struct as_mapping *map)

@@ -182,10 +182,10 @@ until_running() {
 }
 
 @test "threads, forks, vforks, signals, coroutines and blocked system calls survive" {
-	"$W/rough" 3 >out 2>err &
+	"$W/rough" 2 >out 2>err &
 	echo $! >pids
 	until_running
-	hook-count -n 12 -s 0.05 -p "$(cat pids)" >counts
+	hook-count -n 10 -s 0.05 -p "$(cat pids)" >counts
 	wait "$(cat pids)"
 	[ "$(cat out)" = fine ]
 	[ "$(calls malloc)" -gt 1000 ]
@@ -218,6 +218,118 @@ until_running() {
 	kill -CONT "$(cat pids)"
 	hook-count -s 0.1 -p "$(cat pids)" >counts
 	[ "$(calls malloc)" -gt 10 ]
+}
+
+# told NAME [PROCESS]: events of that function, of processes of that name
+told() {
+	awk -F'\t' -v name="$1" -v process="${2:-}" '$1 == "process" { this = $3; next }
+		$2 == name && (process == "" || this == process) { n += $1 } END { print n + 0 }' told
+}
+
+# whole: no event was dropped, and every stack is complete
+whole() {
+	awk -F'\t' '$1 == "process" && ($6 != "cut 0" || $7 != "dropped 0" || $9 != "bad 0") { print; bad = 1 }
+		END { exit bad }' told
+}
+
+@test "the runtime tells every call, with a whole stack" {
+	hook-heap -o told -- "$W/allocates" 1000
+	[ "$(told calloc) $(told realloc) $(told memalign) $(told posix_memalign) $(told free)" = \
+		'1000 2000 1000 1000 6000' ]
+	[ "$(told malloc)" -ge 3000 ] && [ "$(told malloc)" -le 3010 ]
+	whole
+}
+
+@test "what exec brings is followed, and each program told apart" {
+	same_heap gcc -O2 -o allocates "$S/allocates.c"
+	for program in gcc cc1 as collect2; do
+		[ "$(told malloc $program)" -gt 10 ] || {
+			cat told
+			false
+		}
+	done
+	./allocates 3
+}
+
+# same_heap COMMAND…
+same_heap() {
+	local a=0 b=0
+	"$@" >bare.1 2>bare.2 </dev/null || a=$?
+	hook-heap -o told -- "$@" >with.1 2>with.2 </dev/null || b=$?
+	cmp bare.1 with.1
+	cmp bare.2 with.2
+	[ $a = $b ]
+}
+
+@test "exec that fails, and fails in a vfork child, is no end of the matter" {
+	cat >tries.py <<-'END'
+		import os, subprocess
+		for i in range(5):
+		    try: os.execv("/nowhere", ["x"])
+		    except OSError: pass
+		    try: subprocess.run(["/nowhere"])
+		    except OSError: pass
+		print(subprocess.run(["sh", "-c", "exit 3"]).returncode, flush=True)
+		os.environ["PATH"] = "/nowhere:/tmp:" + os.environ["PATH"]
+		os.execvp("sh", ["sh", "-c", "echo last; exit 4"])
+	END
+	same_heap python3 tries.py
+	[ "$(tail -1 with.1)" = last ]
+	[ "$(grep -c '^process.*	sh	' told)" -ge 1 ]
+}
+
+@test "functions of modules that dlopen brings are seen, as often as it does" {
+	cat >plug.c <<-'END'
+		#include <stddef.h>
+		static char a[1 << 16];
+		static size_t used;
+		void *je_malloc(size_t n) { n = (n + 15) & ~15ul; if (used + n > sizeof a) used = 0; used += n; return a + used - n; }
+		void je_free(void *p) { if (p == a) used = 0; __asm__ volatile("nop; nop; nop"); }
+	END
+	cat >dl.c <<-'END'
+		#include <dlfcn.h>
+		#include <pthread.h>
+		#include <stdio.h>
+		#include <stdlib.h>
+		static void *churn(void *x)
+		{
+			for (int i = 0; i < 5000; i++) { char *volatile p = malloc(i % 500 + 1); free(p); }
+			return x;
+		}
+		int main(int argc, char **argv)
+		{
+			pthread_t t;
+			pthread_create(&t, 0, churn, 0);
+			for (int i = 0; i < atoi(argv[1]); i++) {
+				void *h = dlopen("./plug.so", RTLD_NOW);
+				void *(*m)(size_t) = dlsym(h, "je_malloc");
+				void (*f)(void *) = dlsym(h, "je_free");
+				for (int k = 0; k < 100; k++)
+					f(m(32));
+				dlclose(h);
+			}
+			pthread_join(t, 0);
+			return 0;
+		}
+	END
+	gcc -O2 -shared -fPIC -o plug.so plug.c
+	gcc -O2 -o dl dl.c -ldl -lpthread
+	hook-heap -o told -- ./dl 20
+	[ "$(told je_malloc) $(told je_free)" = '2000 2000' ]
+	[ "$(told malloc)" -ge 5000 ]
+	whole
+}
+
+@test "the runtime survives what is rough, from the start and attached" {
+	hook-heap -o told -- "$W/rough" 2 >out 2>err
+	[ "$(cat out)" = fine ]
+	"$W/rough" 2 >out 2>err &
+	echo $! >pids
+	until_running
+	hook-heap -o told -s 1 -p "$(cat pids)"
+	[ "$(told malloc)" -gt 100 ]
+	wait "$(cat pids)"
+	[ "$(cat out)" = fine ]
 }
 
 @test "what cannot be patched is said, and runs" {

@@ -162,6 +162,17 @@ static void check_place(const struct as_maps *m, uint64_t lo, uint64_t hi, uint6
 	}
 }
 
+/* Data lies in user space, and near nothing. */
+static void check_far(const struct as_maps *m, uint64_t bytes)
+{
+	uint64_t at = as_maps_place_far(m, bytes);
+
+	assert_true(at && at % 4096 == 0 && at + bytes < 0x7ffffffff000);
+	as_vec_foreach (it, &m->map)
+		assert_true(at + bytes + (8ull << 30) < it->start ||
+			    at > it->end + (8ull << 30));
+}
+
 static void room_is_near_and_in_nobodys_way(void **state)
 {
 	struct as_maps pie = {0}, fixed = {0};
@@ -171,6 +182,8 @@ static void room_is_near_and_in_nobodys_way(void **state)
 	add(&pie, 0x7ffff7c00000, 0x7ffff7e20000, AS_MAP_FILE);
 	add(&pie, 0x7ffff7fc0000, 0x7ffff7ffe000, AS_MAP_FILE);
 	add(&pie, 0x7ffffffde000, 0x7ffffffff000, AS_MAP_STACK);
+	add(&pie, 0xffffffffff600000, 0xffffffffff601000, AS_MAP_OTHER);
+	check_far(&pie, 5ull << 30);
 	check_place(&pie, 0x555555554000, 0x555555560000, 0x30000);
 	check_place(&pie, 0x7ffff7c00000, 0x7ffff7e20000, 0x30000);
 	as_maps_clear(&pie);
@@ -191,6 +204,7 @@ static void where_nothing_is_free_there_is_no_room(void **state)
 
 	add(&m, 0x10000, 0x7ffffffff000, AS_MAP_OTHER);
 	assert_false(as_maps_place(&m, 0x400000000000, 0x400000100000, 0x30000, &at));
+	assert_true(as_maps_place_far(&m, 1 << 20) == 0);
 	as_maps_clear(&m);
 	add(&m, 0x300000000000, 0x400000000000, AS_MAP_OTHER);
 	add(&m, 0x400000000000, 0x400000100000, AS_MAP_FILE);

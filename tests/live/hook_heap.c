@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The real runtime in a program and everything that program starts:
+ *
+ *	hook-heap [-o FILE] -- COMMAND…		from its start; exits as it does
+ *	hook-heap [-o FILE] -s SECONDS -p PID	attached for a while
+ *
+ * Prints per process "process PID NAME events E complete C cut U dropped D holes H bad B" and per hooked
+ * function "calls NAME MODULE", with tabs between. Follows exec, and patches modules that dlopen brings.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/sys.h"
+#include "heap/drain.h"
+#include "hook/hooked.h"
+#include "rt/rt.h"
+
+#define MAX_TARGETS 256
+
+struct target {
+	struct as_hooked *h;
+	struct as_heap_drain *drain;
+	struct as_heap_stacks stacks;
+	struct as_heap_area area;
+	char name[64];
+	bool ended;
+};
+static struct target *target[MAX_TARGETS];
+static size_t ntargets;
+
+struct watch {
+	pid_t tid, pid;
+};
+static AS_VEC(struct watch) watches;
+
+static struct as_hook_spec spec = {
+	.groups = AS_HOOKS_HEAP | AS_HOOKS_LOADER | AS_HOOKS_EXEC,
+	.ring_bytes = 4 << 20,
+	.flags = AS_RT_WAIT_FULL,
+};
+static struct as_error err;
+static FILE *out;
+
+/* ---- the drain's host ---- */
+
+static struct as_heap *on_process(void *ctx, uint32_t pid, uint64_t time_ns)
+{
+	(void)ctx, (void)pid;
+	return as_heap_new(time_ns);
+}
+
+static uint32_t on_thread(void *ctx, uint32_t pid, uint32_t tid, uint64_t time_ns)
+{
+	(void)ctx, (void)pid, (void)time_ns;
+	return tid;
+}
+
+static bool locate(void *ctx, uint32_t pid, uint64_t avma, struct as_heap_frame *ret)
+{
+	(void)ctx, (void)pid;
+	ret->module = AS_HEAP_NONE;
+	ret->addr = avma;
+	return true;
+}
+
+static bool is_watched(pid_t tid)
+{
+	as_vec_foreach (w, &watches) {
+		if (w->tid == tid)
+			return true;
+	}
+	return false;
+}
+
+static bool is_watched_process(pid_t pid)
+{
+	as_vec_foreach (w, &watches) {
+		if (w->pid == pid)
+			return true;
+	}
+	return false;
+}
+
+static void on_sync(void *ctx, const struct as_rt_rec_sync *r)
+{
+	struct target *t = ctx;
+
+	if (r->kind == AS_RT_EXEC && !is_watched((pid_t)r->tid) &&
+	    as_hook_watch_exec((pid_t)r->tid, &err) == 0)
+		as_vec_push(&watches, (struct watch){(pid_t)r->tid, (pid_t)r->pid});
+	if (r->kind == AS_RT_MODULES && as_hook_update(t->h, &err) == 0)
+		as_heap_drain_remapped(t->drain, r->pid);
+	as_hook_answer(t->h, r->serial);
+}
+
+static void add_target(struct as_hooked *h)
+{
+	struct target *t = as_xcalloc(1, sizeof *t);
+	const struct as_rt_home *home = as_hook_home(h);
+	struct as_heap_host host = {t, on_process, on_thread, locate, on_sync};
+	char path[64];
+	size_t bytes;
+	FILE *f;
+
+	t->h = h;
+	t->area.control = as_hook_shared(h, &bytes);
+	t->area.rings = (char *)t->area.control + AS_RT_CONTROL_BYTES;
+	t->area.ring_bytes = home->ring_bytes;
+	t->area.context_max = home->context_max;
+	t->area.control->full_wait_us = 100000;
+	t->drain = as_heap_drain_new(&t->area, &host, &t->stacks);
+	snprintf(path, sizeof path, "/proc/%d/comm", (int)as_hook_pid(h));
+	f = fopen(path, "r");
+	if (!f || fscanf(f, "%63[^\n]", t->name) != 1)
+		snprintf(t->name, sizeof t->name, "?");
+	if (f)
+		fclose(f);
+	if (ntargets < MAX_TARGETS)
+		target[ntargets++] = t;
+}
+
+/* ---- the loop ---- */
+
+static pid_t main_pid;
+static int main_status = -1; /* of its end */
+
+static void poll_watches(void)
+{
+	for (size_t i = 0; i < watches.n;) {
+		struct watch w = watches.v[i];
+		struct as_hooked *h = NULL;
+		int status = -1;
+		enum as_hook_watched got = as_hook_watch_poll(w.tid, w.pid, &status);
+
+		if (got == AS_HOOK_WATCH_NOTHING) {
+			i++;
+			continue;
+		}
+		watches.v[i] = watches.v[--watches.n];
+		if (got == AS_HOOK_WATCH_EXEC) {
+			if (as_hook_begin(w.pid, &spec, &h, &status, &err) == 0)
+				add_target(h);
+			else
+				fprintf(out, "# %d: %s\n", (int)w.pid, err.msg);
+		}
+		if (w.pid == main_pid && status != -1)
+			main_status = status;
+	}
+}
+
+/* Threads that have ended give back their rings. */
+static void look_for_ends(struct target *t)
+{
+	for (uint32_t i = 1; i < t->area.context_max; i++) {
+		const struct as_rt_ring *ring =
+			(void *)((char *)t->area.rings +
+				 (size_t)i * (AS_RT_RING_HEAD_BYTES + t->area.ring_bytes));
+		uint32_t tid = t->area.control->owner[i];
+		char path[64];
+
+		snprintf(path, sizeof path, "/proc/%u/task/%u", ring->pid, tid);
+		if (tid && ring->pid && access(path, F_OK) < 0)
+			as_heap_drain_gone(t->drain, tid);
+	}
+}
+
+static void round_all(void)
+{
+	static unsigned n;
+
+	for (size_t i = 0; i < ntargets; i++) {
+		uint64_t now = as_now_ns();
+
+		target[i]->area.control->clock_ns = now;
+		target[i]->area.control->heartbeat++;
+		(void)as_heap_drain_round(target[i]->drain, now - 1000000);
+		if (n % 32 == 0)
+			look_for_ends(target[i]);
+	}
+	n++;
+	poll_watches();
+	nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+}
+
+static void print_process(const struct target *t, const struct as_heap_drained *d)
+{
+	uint64_t events = 0;
+
+	for (size_t k = 0; k < d->hook_events.n; k++)
+		events += d->hook_events.v[k];
+	fprintf(out,
+		"process\t%u\t%s\tevents %lu\tcomplete %lu\tcut %lu\tdropped %lu\tholes "
+		"%lu\tbad %lu\n",
+		d->pid, t->name, events, d->complete, d->cut, d->dropped, d->holes, d->bad);
+	for (size_t k = 0; k < as_hook_count(t->h); k++) {
+		struct as_hook_function_info f;
+
+		as_hook_get(t->h, k, &f);
+		if (f.id < d->hook_events.n && d->hook_events.v[f.id])
+			fprintf(out, "%lu\t%s\t%s\n", d->hook_events.v[f.id], f.name, f.module);
+	}
+}
+
+static void print_all(void)
+{
+	for (size_t i = 0; i < ntargets; i++) {
+		const struct as_heap_drained *d;
+		size_t n;
+
+		as_heap_drain_finish(target[i]->drain);
+		d = as_heap_drain_processes(target[i]->drain, &n);
+		for (size_t k = 0; k < n; k++)
+			print_process(target[i], &d[k]);
+	}
+	fflush(out);
+}
+
+static pid_t start(char **argv, int *ret_hold)
+{
+	int hold[2];
+	char byte;
+	pid_t pid;
+
+	if (pipe2(hold, O_CLOEXEC) < 0 || (pid = fork()) < 0)
+		exit(2);
+	if (!pid) {
+		close(hold[1]);
+		if (read(hold[0], &byte, 1) == 1)
+			execvp(argv[0], argv);
+		_exit(127);
+	}
+	close(hold[0]);
+	*ret_hold = hold[1];
+	return pid;
+}
+
+static int launch(char **argv)
+{
+	struct as_hooked *h = NULL;
+	int hold, status = -1;
+	pid_t pid = start(argv, &hold);
+
+	if (as_hook_watch_exec(pid, &err) < 0 || write(hold, "", 1) != 1)
+		return 2;
+	if (as_hook_launch(pid, &spec, &h, &status, &err) < 0)
+		fprintf(stderr, "hook-heap: %s\n", err.msg);
+	else
+		add_target(h);
+	main_pid = pid;
+	main_status = status;
+	while (main_status == -1) {
+		round_all();
+		/* stops of one that is traced come by the same way, and are not ours to take */
+		if (main_status == -1 && !is_watched_process(pid) &&
+		    waitpid(pid, &status, WNOHANG) == pid)
+			main_status = status;
+	}
+	print_all();
+	status = main_status;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static int attach(pid_t pid, double seconds)
+{
+	uint64_t until = as_now_ns() + (uint64_t)(seconds * 1e9);
+	struct as_hook_cost cost;
+	struct as_hooked *h;
+
+	if (as_hook_attach(pid, &spec, &h, &err) < 0) {
+		fprintf(stderr, "hook-heap: %s\n", err.msg);
+		return 2;
+	}
+	add_target(h);
+	while (as_now_ns() < until)
+		round_all();
+	if (as_hook_detach(h, &err) < 0 && err.status != AS_E_NOTFOUND) {
+		fprintf(stderr, "hook-heap: detach: %s\n", err.msg);
+		return 2;
+	}
+	print_all();
+	as_hook_costs(h, &cost);
+	fprintf(out, "# stops: map %lu us, patch %lu us, detach %lu us\n", cost.map_ns / 1000,
+		cost.patch_ns / 1000, cost.detach_ns / 1000);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	double seconds = 1;
+	pid_t pid = 0;
+	int c;
+
+	spec.image = as_rt_blob;
+	spec.image_bytes = as_rt_blob_bytes;
+	spec.cache_dir = as_cache_dir();
+	out = stdout;
+	while ((c = getopt(argc, argv, "+o:s:p:")) != -1) {
+		if (c == 'o' && !(out = fopen(optarg, "we")))
+			return 2;
+		if (c == 's')
+			seconds = strtod(optarg, NULL);
+		if (c == 'p')
+			pid = (pid_t)strtol(optarg, NULL, 0);
+	}
+	if (!pid && optind == argc)
+		return 2;
+	return pid ? attach(pid, seconds) : launch(argv + optind);
+}
