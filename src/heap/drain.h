@@ -25,7 +25,7 @@
  *
  * What a ring holds is the target's and is not believed: bad records are skipped and counted.
  *
- * Cost: about 50 ns a record with what as_heap does of it. Not thread safe.
+ * Cost: about 100 ns a record with what as_heap does of it. Not thread safe.
  */
 #ifndef AS_HEAP_DRAIN_H
 #define AS_HEAP_DRAIN_H

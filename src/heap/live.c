@@ -216,16 +216,6 @@ bool as_live_take(struct as_live *m, uint64_t ptr, struct as_live_block *ret)
 	return true;
 }
 
-void as_live_prefetch(const struct as_live *m, uint64_t ptr)
-{
-	uint32_t id = m->bucket[place_of(ptr).bucket];
-
-	if (!id)
-		return;
-	__builtin_prefetch(cell(m, id), 1);
-	__builtin_prefetch((const char *)cell(m, id) + 64, 1);
-}
-
 void as_live_visit(struct as_live *m, uint32_t bucket,
 		   bool (*fn)(void *ctx, uint64_t ptr, struct as_live_block *b), void *ctx)
 {

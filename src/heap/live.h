@@ -49,8 +49,6 @@ bool as_live_find(const struct as_live *m, uint64_t ptr, struct as_live_block *r
 /* The address must not be there. */
 void as_live_add(struct as_live *m, uint64_t ptr, const struct as_live_block *b);
 bool as_live_take(struct as_live *m, uint64_t ptr, struct as_live_block *ret);
-/* Asks the memory for what a later call will need. */
-void as_live_prefetch(const struct as_live *m, uint64_t ptr);
 /* Every block of one bucket; where fn returns true, birth and grown are taken over from *b. */
 void as_live_visit(struct as_live *m, uint32_t bucket,
 		   bool (*fn)(void *ctx, uint64_t ptr, struct as_live_block *b), void *ctx);
