@@ -130,8 +130,9 @@ struct rt_context *as_rt_claim(const struct as_rt_hook *hook)
 		(struct rt_context *)(uintptr_t)(home->contexts +
 						 (uint64_t)index * AS_RT_CONTEXT_BYTES);
 	set_up(c, home, index, fs);
-	set_gs(control, c);
+	/* first: a handler that comes in between has nodes of its own, which THREAD would void */
 	tell_thread(c, tid, pid);
+	set_gs(control, c);
 	return c;
 }
 
