@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The in-kernel walker, compiled for the host, against the user-space unwinder: a child is
- * stepped through real code instruction by instruction, and at each stop both must see the same
- * frames.
+ * The in-kernel and the in-target walker, compiled for the host, against the user-space unwinder:
+ * a child is stepped through real code instruction by instruction, and at each stop all must see
+ * the same frames.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,6 +21,7 @@
 #include <unistd.h>
 #include "image/image.h"
 #include "../replay/host_walk.h"
+#include "../replay/host_rt_walk.h"
 
 /* ---- what the child runs ---- */
 
@@ -82,6 +83,7 @@ struct stop {
 	struct as_image *im;
 	struct as_process *p;
 	struct host_walk *host;
+	struct host_rt_walk target;
 };
 
 static int read_memory(void *ctx, uint64_t avma, void *out, size_t n)
@@ -112,6 +114,20 @@ struct tally {
 	size_t need_all; /* registers: lazy binding in ld.so, left to the recorder */
 };
 
+/* What the in-target walker finds is what the unwinder found. */
+static void compare_target_walk(struct stop *s, const struct as_uregs *regs,
+				const struct as_uframe *frame,
+				const struct as_unwind_result *res)
+{
+	host_rt_run(&s->target, regs);
+	assert_int_equal(s->target.end, res->end);
+	assert_int_equal(s->target.n, res->nframes);
+	for (uint32_t i = 0; i < s->target.n; i++) {
+		assert_int_equal(s->target.avma[i], frame[i].avma);
+		assert_int_equal(s->target.exact[i], frame[i].exact);
+	}
+}
+
 static void compare_walks(struct stop *s, struct tally *t)
 {
 	struct as_unwind_env env = {
@@ -121,6 +137,7 @@ static void compare_walks(struct stop *s, struct tally *t)
 	struct as_uregs regs = registers(s->pid);
 
 	as_unwind(&env, &regs, frame, AS_ARRAY_LEN(frame), &res);
+	compare_target_walk(s, &regs, frame, &res);
 	host_walk_run(s->host, &regs, AS_BPF_MAX_USER);
 	const struct as_walk *w = &s->host->w;
 	t->stops++;
@@ -141,15 +158,22 @@ static void compare_walks(struct stop *s, struct tally *t)
 
 static void map_process(struct stop *s)
 {
+	struct as_rt_module_set *set = &s->target.control->module_set[0];
 	for (size_t i = 0; i < s->p->nmap; i++) {
 		const struct as_mapping *m = &s->p->map[i];
 		struct as_module *mod = as_image_module(s->im, m->module);
-		host_walk_map(s->host, as_image_module_table(s->im, mod), m->start, m->end,
-			      m->bias, m->module);
+		const struct as_utable *t = as_image_module_table(s->im, mod);
+		host_walk_map(s->host, t, m->start, m->end, m->bias, m->module);
+		set->module[set->count++] =
+			(struct as_rt_module){.start_avma = m->start,
+					      .end_avma = m->end,
+					      .bias = m->bias,
+					      .table = t ? (uintptr_t)t->blob : 0,
+					      .segments = t ? t->nsegs : 0};
 	}
 }
 
-static void the_kernel_walker_sees_what_the_unwinder_sees_at_every_instruction(void **state)
+static void the_walkers_see_what_the_unwinder_sees_at_every_instruction(void **state)
 {
 	(void)state;
 	pid_t pid = fork();
@@ -167,6 +191,8 @@ static void the_kernel_walker_sees_what_the_unwinder_sees_at_every_instruction(v
 	s.p = as_image_process(s.im, pid);
 	assert_non_null(s.p);
 	s.host = host_walk_new(read_memory, &s);
+	s.target = (struct host_rt_walk){
+		.control = as_xcalloc(1, AS_RT_CONTROL_BYTES), .read = read_memory, .ctx = &s};
 	map_process(&s);
 	struct tally t = {0};
 	int sig = 0;
@@ -189,6 +215,7 @@ static void the_kernel_walker_sees_what_the_unwinder_sees_at_every_instruction(v
 		waitpid(pid, &status, 0);
 	}
 	host_walk_free(s.host);
+	free(s.target.control);
 	as_image_free(s.im);
 }
 
@@ -328,8 +355,7 @@ int main(void)
 		cmocka_unit_test(code_without_a_table_is_left_by_its_frame_pointer_and_marked),
 		cmocka_unit_test(mappings_are_found_among_two_thousand),
 		cmocka_unit_test(a_stack_deeper_than_the_limit_says_so_and_can_be_continued),
-		cmocka_unit_test(
-			the_kernel_walker_sees_what_the_unwinder_sees_at_every_instruction),
+		cmocka_unit_test(the_walkers_see_what_the_unwinder_sees_at_every_instruction),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
