@@ -95,12 +95,23 @@ struct rt_leaf {
 	bool varied;          /* the last time it was another than the time before */
 };
 
+/*
+ * What the words in the places of an innermost frame's first stack hash to, and whose they are.
+ * With node: of a stack with its words in just these places, so that an equal hash (64 bits) is
+ * the stack. Else stack `number` is the one to compare.
+ */
+struct rt_path {
+	uint64_t hash;
+	uint32_t number, node;
+};
+
 #define RT_DEPTH_MAX      1024u
-#define RT_STACKS         2048u
+#define RT_STACKS         1024u
 #define RT_PAIRS          16384u
 #define RT_PAIRS_MAX      512u /* of one stack: deeper ones are verified by their nodes */
 #define RT_LEAVES         2048u
-#define RT_PATHS          4096u
+#define RT_PATH_SETS      1024u
+#define RT_PATH_WAYS      4u
 #define RT_RULES          1024u
 #define RT_CHILD_WAYS     8u
 #define RT_CHILD_SETS     2048u
@@ -155,7 +166,7 @@ struct rt_context {
 	struct rt_rule rule[RT_RULES];
 	struct rt_seen seen[RT_DEPTH_MAX];
 	struct rt_leaf leaf[RT_LEAVES];
-	uint32_t path[RT_PATHS]; /* number of a stack, by innermost frame and hashed words */
+	_Alignas(64) struct rt_path path[RT_PATH_SETS][RT_PATH_WAYS]; /* by hash */
 	struct rt_stack stack[RT_STACKS];
 	struct rt_pair pair[RT_PAIRS];
 };

@@ -2,12 +2,13 @@
 /*
  * Stacks as nodes. What a walk finds depends on the words of memory it reads and nothing else, so
  * a stack that was captured before is the same when all those words are. Three ways, cheapest
- * first; each is exact:
+ * first; 1 and 3 are exact, 2 is as far as 64 bits tell:
  *
  * 1. The last stack with this innermost frame (its slot and return address), as a flat list of
  *    words to compare: half a nanosecond a frame.
- * 2. One of the others with this innermost frame: found by a hash of what is now in the places
- *    where the first of them had its words, then compared as in 1.
+ * 2. One of the others with this innermost frame, by a hash of what is now in the places where the
+ *    first of them had its words: the stack itself where its words are in the same places, else
+ *    the one to compare as in 1.
  * 3. Node by node: the last node with this frame, and its parents as long as memory holds what
  *    they remember. Where it does not, one frame is unwound by the compact table and the search
  *    goes on from there. The frames passed on the way become children of what was found: known
@@ -20,6 +21,7 @@
 #define MIX_SLOT   0x9e3779b97f4a7c15ull
 #define MIX_RA     0xbf58476d1ce4e5b9ull
 #define MIX_PARENT 0x94d049bb133111ebull
+#define MIX_PATH   0xd6e8feb86659fd93ull
 
 /* ---- which memory can be read ---- */
 
@@ -270,16 +272,40 @@ static inline bool same_stack(struct rt_context *c, const struct rt_stack *s,
 	return true;
 }
 
-/* Where in path[] a stack goes whose words are now in the places of `shape`. */
-static uint32_t path_place(struct rt_context *c, const struct rt_stack *shape)
+/* Of what is now in the places of `shape`, and of its innermost frame. */
+static uint64_t hash_words(struct rt_context *c, const struct rt_stack *shape,
+			   const struct rt_frame *frame)
 {
 	const struct rt_pair *p = &c->pair[shape->pairs & (RT_PAIRS - 1)];
-	uint64_t h = shape->slot * MIX_SLOT + shape->ra * MIX_RA, m = MIX_PARENT;
-	if (shape->last_avma > c->own_last)
-		return 0;
-	for (uint32_t i = 0; i < shape->npairs; i++, m *= MIX_SLOT)
-		h += rt_word(p[i].avma) * m;
-	return (uint32_t)((h ^ h >> 29) * MIX_RA >> 52);
+	uint64_t h[4] = {shape->slot, shape->ra, shape->needs_fp ? frame->fp : 0,
+			 shape->npairs};
+	uint32_t i = 0;
+	/* four sums at a time: one multiplication after the other would be most of the time */
+	for (; i + 4 <= shape->npairs; i += 4) {
+		h[0] = (h[0] + rt_word(p[i].avma)) * MIX_SLOT;
+		h[1] = (h[1] + rt_word(p[i + 1].avma)) * MIX_RA;
+		h[2] = (h[2] + rt_word(p[i + 2].avma)) * MIX_PARENT;
+		h[3] = (h[3] + rt_word(p[i + 3].avma)) * MIX_PATH;
+	}
+	for (; i < shape->npairs; i++)
+		h[i & 3] = (h[i & 3] + rt_word(p[i].avma)) * MIX_SLOT;
+	uint64_t a = h[0] * MIX_RA + h[1], b = h[2] * MIX_PATH + h[3];
+	a = (a ^ a >> 31) * MIX_PARENT + (b ^ b >> 29) * MIX_SLOT;
+	return a ^ a >> 32;
+}
+
+/* The path of this hash; else one that may be written in its place. */
+static struct rt_path *path_at(struct rt_context *c, uint64_t hash)
+{
+	struct rt_path *p = c->path[hash >> 40 & (RT_PATH_SETS - 1)];
+	uint32_t oldest = 0;
+	for (uint32_t i = 0; i < RT_PATH_WAYS; i++) {
+		if (p[i].hash == hash)
+			return &p[i];
+		if (p[i].number < p[oldest].number)
+			oldest = i;
+	}
+	return &p[oldest];
 }
 
 /* A stack captured before, by ways 1 and 2; 0: none. Its words are on the thread's own stack. */
@@ -293,13 +319,17 @@ static inline uint32_t find_stack(struct rt_context *c, const struct rt_frame *f
 	if (RT_LIKELY(last && !leaf->varied) && same_stack(c, last, frame))
 		return last->node;
 	const struct rt_stack *shape = stack_of(c, leaf->shape, frame);
-	if (shape) {
-		uint32_t number = c->path[path_place(c, shape)];
-		s = stack_of(c, number, frame);
-		if (s && same_stack(c, s, frame)) {
-			leaf->varied = number != leaf->last;
-			leaf->last = number;
-			return s->node;
+	if (shape && shape->last_avma <= c->own_last) {
+		uint64_t hash = hash_words(c, shape, frame);
+		const struct rt_path *p = path_at(c, hash);
+		if (p->hash == hash && p->number > c->stack_base) {
+			leaf->varied = p->number != leaf->last;
+			leaf->last = p->number;
+			if (p->node)
+				return p->node;
+			s = stack_of(c, p->number, frame);
+			if (s && same_stack(c, s, frame))
+				return s->node;
 		}
 	}
 	if (last && leaf->varied && same_stack(c, last, frame)) {
@@ -333,6 +363,19 @@ static bool add_pairs(struct rt_context *c, struct rt_stack *s)
 	return true;
 }
 
+static bool same_places(struct rt_context *c, const struct rt_stack *a,
+			const struct rt_stack *b)
+{
+	const struct rt_pair *p = &c->pair[a->pairs & (RT_PAIRS - 1)];
+	const struct rt_pair *q = &c->pair[b->pairs & (RT_PAIRS - 1)];
+	if (a->npairs != b->npairs || a->needs_fp != b->needs_fp)
+		return false;
+	for (uint32_t i = 0; i < a->npairs; i++)
+		if (p[i].avma != q[i].avma)
+			return false;
+	return true;
+}
+
 /* Keeps the stack of a node for find_stack. */
 static void keep_stack(struct rt_context *c, const struct rt_frame *frame, uint32_t node)
 {
@@ -348,9 +391,14 @@ static void keep_stack(struct rt_context *c, const struct rt_frame *frame, uint3
 	uint32_t number = ++c->stack_count;
 	*stack_at(c, number) = s;
 	leaf->last = number;
-	if (!stack_of(c, leaf->shape, frame))
+	const struct rt_stack *shape = stack_of(c, leaf->shape, frame);
+	if (!shape || shape->last_avma > c->own_last) {
 		leaf->shape = number;
-	c->path[path_place(c, stack_at(c, leaf->shape))] = number;
+		shape = stack_at(c, number);
+	}
+	uint64_t hash = hash_words(c, shape, frame);
+	*path_at(c, hash) =
+		(struct rt_path){hash, number, same_places(c, shape, &s) ? node : 0};
 }
 
 /* All nodes forgotten, here and by the reader. */

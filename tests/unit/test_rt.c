@@ -94,6 +94,19 @@ static void assert_realloc(void *old, void *new_ptr, size_t size)
 	errno = 77;
 }
 
+/* As libc refuses; sanitizers end the program instead. */
+static int refuse_alignment(void **p, size_t align, size_t size)
+{
+	(void)p, (void)align, (void)size;
+	return EINVAL;
+}
+
+static void *refuse(void)
+{
+	errno = ENOMEM;
+	return NULL;
+}
+
 static void every_allocation_is_told_with_its_size_and_pointer(void **state)
 {
 	(void)state;
@@ -120,9 +133,11 @@ static void every_allocation_is_told_with_its_size_and_pointer(void **state)
 	assert_alloc(q, 10, 64);
 	f(q);
 	f(NULL);
+	pm = HOOK(fn_pointer, POINTER, refuse_alignment);
 	assert_int_equal(pm(&q, 3, 10), EINVAL);
 	assert_alloc(NULL, 10, 3);
 	assert_int_equal(errno, 77); /* nothing failed that sets it */
+	c = HOOK(fn_two, COUNT, refuse);
 	assert_null(c(SIZE_MAX / 2, 3));
 	assert_int_equal(errno, ENOMEM); /* the original's */
 	assert_alloc(NULL, SIZE_MAX, 0);
@@ -148,6 +163,7 @@ static void reallocations_are_told_before_and_after(void **state)
 	p = ra(old = p, 7, 11);
 	assert_realloc(old, p, 77);
 	assert_int_equal(errno, 77);
+	ra = HOOK(fn_three, REALLOC_COUNT, refuse);
 	assert_null(ra(p, SIZE_MAX, 2));
 	assert_realloc(p, NULL, SIZE_MAX);
 	assert_null(re(p, 0));
