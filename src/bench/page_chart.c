@@ -16,7 +16,8 @@
 #define TOP    10.0
 #define BOTTOM 34.0
 #define TICKS  5
-#define LEAST  1e-300
+#define LEAST  1e-250 /* of a logarithmic axis; room for its margin */
+#define MOST   1e250
 
 void as_page_text(struct as_buf *out, const char *text)
 {
@@ -57,12 +58,13 @@ static void mend(double range[2], bool logarithmic)
 		range[0] = logarithmic ? 1 : 0;
 		range[1] = logarithmic ? 10 : 1;
 	}
-	if (logarithmic) {
-		range[0] = fmax(range[0], LEAST);
-		range[1] = fmax(range[1], range[0]);
-		pad = range[1] / range[0] > 1.01 ? pow(range[1] / range[0], 0.06) : 2;
+	if (logarithmic) { /* in logarithms: the ratio of the ends may be no number */
+		range[0] = fmin(fmax(range[0], LEAST), MOST);
+		range[1] = fmin(fmax(range[1], range[0]), MOST);
+		pad = log(range[1]) - log(range[0]);
+		pad = exp(pad > 0.01 ? 0.06 * pad : M_LN2);
 		range[0] /= pad;
-		range[1] = fmin(range[1] * pad, 1e300);
+		range[1] *= pad;
 		return;
 	}
 	range[0] = fmax(range[0], -1e300);
@@ -78,7 +80,7 @@ static void mend(double range[2], bool logarithmic)
 static double share_of(const double range[2], bool logarithmic, double v)
 {
 	if (logarithmic)
-		return log(fmax(v, LEAST) / range[0]) / log(range[1] / range[0]);
+		return (log(fmax(v, LEAST)) - log(range[0])) / (log(range[1]) - log(range[0]));
 	return (v - range[0]) / (range[1] - range[0]);
 }
 
@@ -163,8 +165,8 @@ static void log_ticks(const struct as_chart *c, const double range[2], bool vert
 		tick(c, range[1], vertical);
 		return;
 	}
-	for (int e = first; e <= last; e += every)
-		tick(c, pow(10, e), vertical);
+	for (int i = 0; i <= 2 * TICKS && first + i * every <= last; i++)
+		tick(c, pow(10, first + i * every), vertical);
 }
 
 void as_chart_begin(struct as_chart *c, struct as_buf *out)

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/sys.h"
+#include "bench/page.h"
 #include "bench/report.h"
 
 static const struct as_style style = {.width = 80};
@@ -167,6 +168,67 @@ static void one_that_was_compared_is_one_line(void **state)
 	as_bench_set_clear(&s);
 }
 
+/* No attribute of a drawing is anything but a number. */
+static void check_page(const char *html)
+{
+	static const char *const bad[] = {"nan", "inf", "-0.0e"};
+
+	for (const char *p = strchr(html, '='); p; p = strchr(p + 1, '=')) {
+		if (p[1] != '"')
+			continue;
+		for (size_t i = 0; i < AS_ARRAY_LEN(bad); i++)
+			assert_int_not_equal(strncmp(p + 2, bad[i], strlen(bad[i])), 0);
+	}
+	assert_non_null(strstr(html, "</html>"));
+}
+
+/* bheisler/criterion.rs#471, #467, cargo-criterion#33: equal samples or a logarithmic axis looped for
+ * ever; #388: an empty range */
+static void pages_of_degenerate_results_end(void **state)
+{
+	static const double odd[] = {0, -1, NAN, INFINITY, 1e308, -1e308, 1e-308};
+	AS_CLEANUP(as_buf_clear) struct as_buf out = {0};
+	struct as_bench_trends trends = {0};
+	struct as_bench_trend t = {.bench = as_xstrdup("constant"),
+				   .unit = as_xstrdup("s"),
+				   .machine = as_xstrdup("m")};
+	struct as_bench_complexity x = {.name = as_xstrdup("one size"), .knee = 5};
+	struct as_bench_comparison c;
+	struct as_bench_set s = {0};
+
+	push_bench(&s, "constant", 1e-6, 20);
+	push_bench(&s, "zeros", 0, 5);
+	push_bench(&s, "nothing", 0, 0);
+	push_bench(&s, "<odd>&", 1, 1);
+	for (size_t i = 0; i < AS_ARRAY_LEN(odd); i++) {
+		as_vec_push(&s.benches.v[3].samples, odd[i]);
+		as_vec_push(&t.v, (struct as_bench_trend_point){.revision = as_xstrdup(""),
+								.e = {odd[i], odd[i], odd[i]}});
+		as_vec_push(&x.n, i % 2 ? odd[i] : 5);
+		as_vec_push(&x.t, i % 2 ? 5 : odd[i]);
+	}
+	as_vec_push(&trends.v, t);
+	as_vec_push(&s.complexities, x);
+	as_bench_comparison_init(&c);
+	c.name = as_xstrdup("constant");
+	c.a = as_xstrdup("zeros");
+	c.b = as_xstrdup("nowhere");
+	for (size_t i = 0; i < AS_ARRAY_LEN(odd); i++)
+		as_vec_push(&c.d, odd[i]);
+	as_vec_push(&s.comparisons, c);
+	as_bench_page(&(struct as_bench_page_request){&s, &trends}, &out);
+	check_page(out.p);
+	as_buf_reset(&out);
+	as_bench_page(&(struct as_bench_page_request){.trends = &trends}, &out);
+	check_page(out.p);
+	assert_null(strstr(out.p, "<odd>"));
+	as_buf_reset(&out);
+	as_bench_page(&(struct as_bench_page_request){0}, &out);
+	check_page(out.p);
+	as_bench_trends_clear(&trends);
+	as_bench_set_clear(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -175,6 +237,7 @@ int main(void)
 		cmocka_unit_test(a_distribution_is_nine_cells_whatever_it_is_of),
 		cmocka_unit_test(degenerate_results_are_shown),
 		cmocka_unit_test(one_that_was_compared_is_one_line),
+		cmocka_unit_test(pages_of_degenerate_results_end),
 	};
 	setlocale(LC_ALL, "C.UTF-8");
 	return cmocka_run_group_tests(tests, NULL, NULL);
