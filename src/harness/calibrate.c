@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* How many iterations make a batch: see worker_priv.h. */
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "base/sys.h"
 #include "harness/worker_priv.h"
@@ -14,8 +16,39 @@
 #define DOUBLE_MAX_NS 50e6 /* nor with twice the iterations */
 #define SLOWER        4
 #define PROPORTION_NS 250000000 /* looked at for so long at most */
+#define ROUNDS        4
 #define PROPORTION_LO 0.75
 #define PROPORTION_HI 1.5
+
+/* What the thread waited for a CPU so far; 0: it is not told. */
+static double waited_ns(void)
+{
+	AS_CLEANUP(as_buf_clear) struct as_buf text = {0};
+	uint64_t ran, waited;
+
+	if (as_read_file("/proc/thread-self/schedstat", 256, &text, NULL) < 0 ||
+	    sscanf(as_buf_str(&text), "%" SCNu64 " %" SCNu64, &ran, &waited) != 2)
+		return 0;
+	return (double)waited;
+}
+
+/* A batch without the time that others had the CPU: on a busy machine most of it would be theirs, and
+ * batches would be planned too short. */
+static int run_alone(const struct as_subject *s, uint64_t n, struct as_answer_batch *ret,
+		     struct as_error *err)
+{
+	double before = waited_ns(), waited;
+	int r = as_subject_run(s, n, ret, err);
+
+	waited = waited_ns() - before;
+	/* what was waited in the timed part is not known: in proportion to it */
+	if (r == AS_OK && waited > 0 && waited < ret->wall_ns) {
+		if (as_subject_is_time(s) && ret->value <= ret->wall_ns)
+			ret->value *= 1 - waited / ret->wall_ns;
+		ret->wall_ns -= waited;
+	}
+	return r;
+}
 
 /* What the batch is planned on. */
 static double basis(const struct as_subject *s, const struct as_answer_batch *b)
@@ -33,9 +66,9 @@ static bool is_enough(const struct as_subject *s, const struct as_answer_batch *
 	return basis(s, b) >= wanted_ns(s) / 2 || b->wall_ns >= WALL_NS || n >= ITERS_MAX;
 }
 
-/* Least of several runs of n iterations. */
-static int least_of(const struct as_subject *s, uint64_t n, int times, double *ret,
-		    struct as_error *err)
+/* Least of several runs of n iterations: each figure by itself. */
+static int least_of(const struct as_subject *s, uint64_t n, int times,
+		    struct as_answer_batch *ret, struct as_error *err)
 {
 	for (int i = 0; i < times; i++) {
 		struct as_answer_batch b = {0};
@@ -43,35 +76,52 @@ static int least_of(const struct as_subject *s, uint64_t n, int times, double *r
 
 		if (r < 0)
 			return r;
-		*ret = fmin(*ret, b.value);
+		ret->value = fmin(ret->value, b.value);
+		ret->cpu_ns = fmin(ret->cpu_ns, b.cpu_ns);
+		ret->wall_ns = fmin(ret->wall_ns, b.wall_ns);
 	}
 	return AS_OK;
 }
 
-/* Time of `twice` the iterations over twice the time: 1 when it grows as they do. */
+static bool in_proportion(double ratio)
+{
+	return ratio > PROPORTION_LO && ratio < PROPORTION_HI;
+}
+
+/*
+ * Time of `twice` the iterations over twice the time: 1 when it grows as they do. A busy machine makes a
+ * batch longer now and then, so it is looked at several times; and where a batch is timed as a whole, its
+ * CPU time may excuse it.
+ */
 static int proportion(const struct as_subject *s, uint64_t n, const struct as_answer_batch *b,
 		      double *ret, struct as_error *err)
 {
 	uint64_t half = n > 1 ? n / 2 : 1, more = n > 1 ? n : 2;
-	double t_half = INFINITY, t_more = INFINITY;
+	double wanted = (double)more / (double)half, by_cpu;
+	struct as_answer_batch a = {.value = INFINITY, .cpu_ns = INFINITY, .wall_ns = INFINITY},
+			       c = a;
 	uint64_t until = as_now_ns() + PROPORTION_NS;
 
 	*ret = NAN;
 	/* threads that meet, or not, take what they take */
 	if (b->wall_ns > DOUBLE_MAX_NS || s->spec->threads > 1)
 		return AS_OK;
-	/* a busy machine makes one of them longer now and then: looked at again before it is said */
-	for (int round = 0; round < 4 && as_now_ns() < until; round++) {
-		int r = least_of(s, half, 2, &t_half, err);
+	for (int round = 0; round < ROUNDS && as_now_ns() < until; round++) {
+		int r = least_of(s, half, 2, &a, err);
 
 		if (r == AS_OK)
-			r = least_of(s, more, 1, &t_more, err);
+			r = least_of(s, more, 1, &c, err);
 		if (r < 0)
 			return r;
-		if (!(t_half > 0))
+		if (!(a.value > 0))
 			return AS_OK;
-		*ret = t_more / t_half / ((double)more / (double)half);
-		if (*ret > PROPORTION_LO && *ret < PROPORTION_HI)
+		*ret = c.value / a.value / wanted;
+		if (in_proportion(*ret))
+			return AS_OK;
+		by_cpu = c.cpu_ns / a.cpu_ns / wanted;
+		if (as_subject_is_time(s) && c.value > c.wall_ns / 2 && in_proportion(by_cpu))
+			*ret = by_cpu;
+		if (in_proportion(*ret) && round)
 			return AS_OK;
 	}
 	return AS_OK;
@@ -85,7 +135,7 @@ static int find(const struct as_subject *s, uint64_t *n, struct as_answer_batch 
 
 	for (;; *n *= 2) {
 		struct as_answer_batch again = {0};
-		int r = as_subject_run(s, *n, ret, err);
+		int r = run_alone(s, *n, ret, err);
 
 		if (r < 0)
 			return r;
@@ -97,14 +147,14 @@ static int find(const struct as_subject *s, uint64_t *n, struct as_answer_batch 
 		if (ret->wall_ns > REPEAT_MAX_NS)
 			return AS_OK;
 		/* the first may have been cold, or somebody else had the CPU */
-		r = as_subject_run(s, *n, &again, err);
+		r = run_alone(s, *n, &again, err);
 		if (r < 0)
 			return r;
 		if (basis(s, &again) < basis(s, ret)) {
 			*ret = again;
 		} else if (basis(s, &again) > SLOWER * basis(s, ret)) {
 			/* interrupted, or slower from here on: once more tells */
-			r = as_subject_run(s, *n, &again, err);
+			r = run_alone(s, *n, &again, err);
 			if (r < 0)
 				return r;
 			if (basis(s, &again) > SLOWER * basis(s, ret))

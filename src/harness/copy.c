@@ -27,7 +27,13 @@ static void make_origin(char origin[8])
 	memcpy(origin + 1, "ORIGIN", 7);
 }
 
-static int copy(const char *from, const char *to, bool *ret_origin, struct as_error *err)
+struct copied {
+	bool has_origin;
+	uint32_t crc;
+	uint64_t bytes;
+};
+
+static int copy(const char *from, const char *to, struct copied *ret, struct as_error *err)
 {
 	AS_CLEANUP(as_close_autop) int in = open(from, O_RDONLY | O_CLOEXEC);
 	AS_CLEANUP(as_free_autop) char *part = as_xmalloc(PART);
@@ -48,7 +54,9 @@ static int copy(const char *from, const char *to, bool *ret_origin, struct as_er
 	while ((n = read(in, part + kept, PART - kept)) > 0) {
 		size_t have = kept + (size_t)n;
 
-		*ret_origin |= memmem(part, have, origin, strlen(origin)) != NULL;
+		ret->has_origin |= memmem(part, have, origin, strlen(origin)) != NULL;
+		ret->crc = as_crc32c(ret->crc, part + kept, (size_t)n);
+		ret->bytes += (size_t)n;
 		r = as_write_all(out, part + kept, (size_t)n, err);
 		if (r < 0)
 			return r;
@@ -79,7 +87,8 @@ int as_fn_copy(const struct as_fn_side side[2], uint64_t seed, struct as_fn_copi
 	       struct as_error *err)
 {
 	const char *where = place();
-	bool needs_place = false;
+	struct copied file[2] = {{0}, {0}};
+	bool needs_place;
 	int first = (int)(seed & 1), r = AS_OK;
 
 	*ret = (struct as_fn_copies){0};
@@ -99,7 +108,9 @@ int as_fn_copy(const struct as_fn_side side[2], uint64_t seed, struct as_fn_copi
 	for (int i = 0; i < 2; i++)
 		ret->path[i] = as_xasprintf("%s/%c", ret->folder, "ab"[i]);
 	for (int i = 0; i < 2 && r == AS_OK; i++)
-		r = copy(side[i ^ first].exe, ret->path[i ^ first], &needs_place, err);
+		r = copy(side[i ^ first].exe, ret->path[i ^ first], &file[i ^ first], err);
+	needs_place = file[0].has_origin || file[1].has_origin;
+	ret->same = file[0].crc == file[1].crc && file[0].bytes == file[1].bytes;
 	ret->copied = r == AS_OK && !needs_place;
 	if (needs_place)
 		(void)snprintf(ret->why, sizeof ret->why,

@@ -133,7 +133,7 @@ struct as_fn_result {
 	 * Causes, each once, the kind a word: "bimodal" (between processes), "drift", "mixture" (of
 	 * pairs), "cold", "warm-up", "timer", "setup-dominates", "optimised-away", "not-proportional",
 	 * "debug-build", "in-process", "forked", "few-processes", "one-process", "disagree", "overlap",
-	 * "not-copied", "dropped", "interrupted".
+	 * "not-copied", "layout", "dropped", "interrupted".
 	 */
 	AS_VEC(struct as_fn_note) notes;
 };
@@ -180,6 +180,7 @@ int as_fn_measure(const struct as_fn_request *q, struct as_fn_result *ret,
  * written shows in its times. Kept for any number of measurements. */
 struct as_fn_copies {
 	char *folder, *path[2];
+	bool same;   /* the two files are equal, byte for byte */
 	bool copied; /* false: the originals are used (why[]), e.g. as they have $ORIGIN */
 	char why[160];
 };

@@ -398,6 +398,32 @@ static void equal_is_withdrawn_when_the_medians_differ(void **state)
 	end(&t);
 }
 
+/* Of programs that differ as files; the very same file, or a greater difference, has no such caveat. */
+static void a_small_difference_of_two_builds_may_be_their_layout(void **state)
+{
+	for (int k = 0; k < 3; k++) {
+		double more = k == 1 ? 0.2 : 0.03;
+		struct trial t;
+
+		begin(&t, 2);
+		t.q.as_they_are = false;
+		t.m.copies.copied = true;
+		t.m.copies.same = k == 2;
+		for (int i = 0; i < 40; i++) {
+			push(&t.r, 0, 1000, 0);
+			push(&t.r, 1, 1000 * exp(more), 0);
+			as_vec_push(&t.r.d, more + 0.001 * uniform());
+			as_vec_push(&t.m.d[0], more);
+			as_vec_push(&t.m.d[1], more);
+		}
+		t.r.look.verdict = AS_VERDICT_SLOWER;
+		t.r.look.interval.value = more;
+		finish(&t);
+		assert_int_equal(has(&t, "layout"), k == 0);
+		end(&t);
+	}
+}
+
 static void what_is_still_warming_up_or_slows_down_is_named(void **state)
 {
 	struct trial t;
@@ -613,6 +639,7 @@ int main(void)
 		cmocka_unit_test(one_process_has_no_interval),
 		cmocka_unit_test(two_speeds_are_bimodal_and_no_verdict),
 		cmocka_unit_test(equal_is_withdrawn_when_the_medians_differ),
+		cmocka_unit_test(a_small_difference_of_two_builds_may_be_their_layout),
 		cmocka_unit_test(what_is_still_warming_up_or_slows_down_is_named),
 		cmocka_unit_test(each_lint_has_its_cause),
 		cmocka_unit_test(analysis_takes_less_than_50_ms_of_cpu),
