@@ -453,6 +453,7 @@ static void hand_over(struct as_suite *s)
 	note_harnesses(s);
 	as_vec_foreach (item, &s->items) {
 		bool twice = is_twice(s, item);
+		uint64_t iterations = item->measured ? item->bench[0].iterations : 0;
 
 		if (!item->measured) {
 			unmeasured++;
@@ -475,6 +476,12 @@ static void hand_over(struct as_suite *s)
 			as_bench_clear(&item->bench[k]);
 		if (twice && s->q->sides > 1)
 			rename_to(&item->comparison.name, item->state->target->name);
+		if (s->q->sides > 1 && item->comparison.d.n)
+			as_vec_push(&r->places,
+				    (struct as_suite_place){as_xstrdup(item->comparison.name),
+							    as_xstrdup(item->id),
+							    (size_t)(item->state - s->states),
+							    iterations});
 		if (s->q->sides > 1 && item->comparison.d.n)
 			as_vec_push(&r->set.comparisons, item->comparison);
 		else
@@ -561,6 +568,11 @@ static void clear_texts(char **v, size_t n)
 void as_suite_result_clear(struct as_suite_result *r)
 {
 	as_bench_set_clear(&r->set);
+	as_vec_foreach (p, &r->places) {
+		free(p->name);
+		free(p->id);
+	}
+	as_vec_clear(&r->places);
 	clear_texts(r->ids.v, r->ids.n);
 	clear_texts(r->added.v, r->added.n);
 	clear_texts(r->removed.v, r->removed.n);

@@ -61,8 +61,16 @@ struct as_suite_request {
 	void *progress_ctx;
 };
 
+/* Where a comparison of the set comes from. */
+struct as_suite_place {
+	char *name, *id; /* name: of the comparison */
+	size_t target;
+	uint64_t iterations; /* of a batch; 0: not known */
+};
+
 struct as_suite_result {
 	struct as_bench_set set;
+	AS_VEC(struct as_suite_place) places;
 	AS_VEC(char *) ids;            /* list: "id", in order */
 	AS_VEC(char *) added, removed; /* of two sides: on one only */
 	size_t benches;                /* that were to be measured */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* assay bench --cargo, --against REV, --program FILE: suites of functions, of one build or of two. */
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "base/sys.h"
 #include "bench/judge.h"
 #include "bench/project.h"
+#include "cli/bench_explain.h"
 #include "cli/bench_priv.h"
 #include "cli/cmds_priv.h"
 #include "harness/driver.h"
@@ -162,6 +164,61 @@ static int print_list(const struct as_suite_result *r, struct as_error *err)
 	return as_out_write(&out, err);
 }
 
+static double allocs_of(const struct as_bench_set *set, const char *name, const char *side)
+{
+	const struct as_bench *b = as_bench_find(set, name, side);
+
+	return b ? b->allocs : NAN;
+}
+
+static const struct as_suite_place *place_of(const struct as_suite_result *r, const char *name)
+{
+	as_vec_foreach (p, &r->places) {
+		if (strcmp(p->name, name) == 0)
+			return p;
+	}
+	return NULL;
+}
+
+static int by_ratio(const void *a, const void *b)
+{
+	const struct as_bench_comparison *const *x = a, *const *y = b;
+
+	return ((*x)->ratio.value < (*y)->ratio.value) -
+	       ((*x)->ratio.value > (*y)->ratio.value);
+}
+
+static int explain_worst(const struct as_project *p, const struct as_suite_result *r,
+			 struct as_error *err)
+{
+	AS_VEC(const struct as_bench_comparison *) slower = {0};
+	int e = AS_OK;
+
+	as_vec_foreach (c, &r->set.comparisons) {
+		if (c->verdict == AS_BENCH_SLOWER && place_of(r, c->name))
+			as_vec_push(&slower, c);
+	}
+	if (slower.n)
+		qsort(slower.v, slower.n, sizeof *slower.v, by_ratio);
+	for (size_t i = 0; i < slower.n && i < AS_EXPLAIN_MOST && e == AS_OK; i++) {
+		const struct as_suite_place *place = place_of(r, slower.v[i]->name);
+
+		e = as_bench_explain(
+			&(struct as_explain){
+				.name = slower.v[i]->name,
+				.labels = {p->labels[0], p->labels[1]},
+				.side = p->targets.v[place->target].side,
+				.id = place->id,
+				.iterations = place->iterations,
+				.allocs = {allocs_of(&r->set, slower.v[i]->name, p->labels[0]),
+					   allocs_of(&r->set, slower.v[i]->name, p->labels[1])},
+				.interrupted = &interrupted},
+			err);
+	}
+	as_vec_clear(&slower);
+	return e;
+}
+
 static int finish(struct as_cmd_ctx *ctx, const struct as_project *p, struct as_suite_result *r,
 		  struct as_error *err)
 {
@@ -174,6 +231,8 @@ static int finish(struct as_cmd_ctx *ctx, const struct as_project *p, struct as_
 	as_bench_judge(&r->set);
 	as_bench_find_growth(&r->set, false);
 	e = as_bench_print(ctx, &r->set, err);
+	if (e == AS_OK && a->project.explain && !r->interrupted)
+		e = explain_worst(p, r, err);
 	if (e < 0)
 		return e;
 	if (r->interrupted)
@@ -241,6 +300,10 @@ static int check(struct as_cmd_ctx *ctx, struct as_bench_args *a, struct as_erro
 			"how is it built? here is no Cargo.toml\n  assay bench --against %s "
 			"--build make -- ./program args",
 			p->against);
+	if (p->explain && !p->against && p->programs.n < 2)
+		return as_fail(
+			err, AS_E_USAGE, 0,
+			"--explain goes with two builds: --against REV, or --program twice");
 	if (p->against && p->programs.n > 1)
 		return as_fail(err, AS_E_USAGE, 0, "with --against one --program is enough");
 	if ((p->cargo || p->programs.n) && ctx->noperands > 1)
@@ -279,6 +342,7 @@ struct amend {
 	struct as_layout_command command;
 	unsigned layouts;
 	double budget_s;
+	bool slower; /* found, and not moved */
 };
 
 static void amend(void *ctx, struct as_bench_set *set)
@@ -301,6 +365,7 @@ static void amend(void *ctx, struct as_bench_set *set)
 						  .compare = as_layout_compare_commands,
 						  .ctx = &m->command},
 			c, NULL);
+		m->slower |= c->verdict == AS_BENCH_SLOWER;
 	}
 	as_layout_pair_clear(&pair);
 	describe_revisions(p, set);
@@ -337,6 +402,19 @@ static int compare_commands(struct as_cmd_ctx *ctx, const struct as_project *p,
 	a->amend_ctx = &m;
 	r = as_bench_commands(&two, err);
 	as_vec_clear(&words);
+	if (r >= 0 && a->project.explain && m.slower) {
+		const char *slash = strrchr(ctx->operands[0], '/');
+		int e = as_bench_explain(
+			&(struct as_explain){.name = slash ? slash + 1 : ctx->operands[0],
+					     .labels = {p->labels[0], p->labels[1]},
+					     .side = p->targets.v[0].side,
+					     .words = ctx->operands + 1,
+					     .allocs = {NAN, NAN},
+					     .interrupted = &interrupted},
+			err);
+
+		r = e < 0 ? e : r;
+	}
 	return r;
 }
 

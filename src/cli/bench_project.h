@@ -56,6 +56,9 @@ struct as_bench_project_args {
 		 .def_text = "8, where a difference may be of the layout",                     \
 		 .group = "Benchmarks of a project",                                           \
 		 .help = "link both sides so often, each time with other distances; 1: not"},  \
+		AS_BENCH_PROJECT_FLAG(T, explain, "explain", "Benchmarks of a project",        \
+				      "of what is slower: record both sides, show what "       \
+				      "changed"),                                              \
 		AS_BENCH_PROJECT_TEXT(T, package, "package", "PKG", "How cargo builds it",     \
 				      "package of the workspace"),                             \
 		AS_BENCH_PROJECT_FLAG(T, workspace, "workspace", "How cargo builds it",        \

@@ -384,7 +384,8 @@ static int bench_run(struct as_cmd_ctx *ctx, struct as_error *err)
 		return as_bench_self_test(ctx, err);
 	if (p->loaded || p->count)
 		return as_fail(err, AS_E_USAGE, 0, "--loaded and --count go with --self-test");
-	if (p->cargo || p->against || p->programs.n || p->list || as_bench_is_program(ctx))
+	if (p->cargo || p->against || p->programs.n || p->list || p->explain ||
+	    as_bench_is_program(ctx))
 		return as_bench_project(ctx, err);
 	return as_bench_commands(ctx, err);
 }

@@ -135,6 +135,24 @@ elsewhere() { # the functions are the same, their places are not
 	END
 }
 
+@test 'what is slower is explained by two recordings' {
+	need_recording
+	project
+	slower
+	run -3 --separate-stderr assay bench --against main --build 'make -s speed' --explain \
+		--program ./speed hash
+	[[ $output == *'why hash_4k is slower: hash_4k-base.assay, hash_4k-head.assay'* ]]
+	[[ $output == *'allocations   0 before, 0 after'* ]]
+	grep -q '%.* hash' <<<"$output"
+	run -0 assay report hash_4k-head.assay
+	grep -q ' hash' <<<"$output"
+	run -3 --separate-stderr assay bench --against main --build 'make -s app' --explain -- ./app
+	[[ $output == *'why app is slower: app-base.assay, app-head.assay'* ]]
+	[ -s app-base.assay ] && [ -s app-head.assay ]
+	run -2 assay bench --explain -- ./app
+	[[ $output == *'--explain goes with two builds'* ]]
+}
+
 @test 'the same code elsewhere is never slower' {
 	project
 	elsewhere
