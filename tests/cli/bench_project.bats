@@ -252,6 +252,16 @@ elsewhere() { # the functions are the same, their places are not
 	[ "$status" = 130 ]
 	grep -q '^hash_4k' out
 	grep -q 'benchmarks were not measured: interrupted' out
+	# killed while it builds: nothing is left in the repository, and the next run is none the worse
+	git add . && git commit -qm many
+	assay bench --against main --build 'sleep 1; make -s speed' -- ./speed >/dev/null 2>&1 &
+	sleep 0.6
+	kill -KILL $!
+	wait $! || true
+	[ -z "$(git worktree prune --dry-run -v)" ]
+	[ -z "$(git status --porcelain | grep -v -e out -e err)" ]
+	run -0 assay bench --against main --build 'make -s speed' --budget 1s -- ./speed '^b1$'
+	[[ $output == *'b1 '* ]]
 }
 
 @test 'cargo: every target that cargo bench runs, by whatever harness' {
@@ -289,6 +299,89 @@ elsewhere() { # the functions are the same, their places are not
 	echo 'oops' >>one/src/lib.rs
 	run -101 assay bench --cargo --package one --offline
 	[[ $output == *'error'*'oops'* ]]
+}
+
+@test 'cargo: a revision and the checkout of a Rust project' {
+	command -v cargo >/dev/null || skip 'cargo is not installed'
+	command -v git >/dev/null || skip 'no git here'
+	local lib
+	lib=$(dirname "$(realpath "$(dirname "$ASSAY")/../harness/libassay-bench.a")")
+	mkdir -p crate/src crate/benches && cd crate
+	printf '[package]\nname = "one"\nversion = "1.0.0"\nedition = "2018"\n[lib]\nbench = false\n' \
+		>Cargo.toml
+	printf '[[bench]]\nname = "speed"\nharness = false\n' >>Cargo.toml
+	cat >src/lib.rs <<-'END'
+		pub fn mix(n: u64) -> u64 {
+		    (0..n).fold(7u64, |a, x| (a ^ x).wrapping_mul(0x100000001b3))
+		}
+		pub fn sum(v: &[u64]) -> u64 {
+		    v.iter().fold(1u64, |a, x| a.rotate_left(5) ^ x)
+		}
+	END
+	cat >benches/speed.rs <<-'END'
+		use std::ffi::{c_void, CString};
+		use std::os::raw::{c_char, c_int};
+		#[repr(C)]
+		struct Spec {
+		    size: u32,
+		    threads: u32,
+		    names: [*const c_char; 3],
+		    rest: [u64; 14],
+		}
+		type Body = extern "C" fn(*mut c_void, u64) -> f64;
+		#[link(name = "assay-bench", kind = "static")]
+		extern "C" {
+		    fn assay_bench_open(n: c_int, argv: *const *const c_char, d: *const c_void) -> *mut c_void;
+		    fn assay_bench_one(run: *mut c_void, s: *const Spec, f: Body, ctx: *mut c_void) -> c_int;
+		    fn assay_bench_close(run: *mut c_void) -> c_int;
+		    fn assay_bench_begin() -> u64;
+		    fn assay_bench_end() -> u64;
+		}
+		fn timed(iters: u64, f: impl Fn() -> u64) -> f64 {
+		    let from = unsafe { assay_bench_begin() };
+		    let mut keep = 0;
+		    for _ in 0..iters {
+		        keep ^= f();
+		    }
+		    unsafe { std::ptr::read_volatile(&keep) };
+		    unsafe { (assay_bench_end() - from) as f64 }
+		}
+		extern "C" fn mix(_: *mut c_void, iters: u64) -> f64 {
+		    let n = unsafe { std::ptr::read_volatile(&1000u64) };
+		    timed(iters, || one::mix(n ^ unsafe { std::ptr::read_volatile(&0u64) }))
+		}
+		extern "C" fn sum(_: *mut c_void, iters: u64) -> f64 {
+		    let v: Vec<u64> = (0..1000).collect();
+		    timed(iters, || one::sum(&v[unsafe { std::ptr::read_volatile(&0usize) }..]))
+		}
+		fn main() {
+		    let words: Vec<CString> = std::env::args().map(|a| CString::new(a).unwrap()).collect();
+		    let mut argv: Vec<*const c_char> = words.iter().map(|w| w.as_ptr()).collect();
+		    argv.push(std::ptr::null());
+		    let none = std::ptr::null();
+		    unsafe {
+		        let run = assay_bench_open(words.len() as c_int, argv.as_ptr(), none as *const c_void);
+		        for (name, f) in [("mix", mix as Body), ("sum", sum as Body)].iter() {
+		            let name = CString::new(*name).unwrap();
+		            let spec = Spec { size: 144, threads: 1, names: [none, name.as_ptr(), none], rest: [0; 14] };
+		            assay_bench_one(run, &spec, *f, std::ptr::null_mut());
+		        }
+		        std::process::exit(assay_bench_close(run))
+		    }
+		}
+	END
+	printf 'target\nCargo.lock\n' >.gitignore
+	export RUSTFLAGS="-L $lib -l m -l pthread"
+	git init -q -b main . && git add . && git commit -qm one
+	sed -i 's/0x100000001b3)/0x100000001b3).rotate_left(9).wrapping_mul(0x9e3779b97f4a7c15)/' src/lib.rs
+	run -3 --separate-stderr assay bench --against main --offline
+	grep -q '^mix .* slower ' <<<"$output"
+	! grep -q '^sum .* slower ' <<<"$output"
+	# the links were seen, so that a verdict can be taken to others
+	[ "$(ls -d "$XDG_CACHE_HOME"/assay/bench/*/*.out.links/kits/* | wc -l)" -ge 2 ]
+	[ ! -e target ]
+	run -0 --separate-stderr assay bench --cargo --offline --budget 1s sum
+	[[ $output == 'sum '* ]]
 }
 
 @test 'the self-test: the same is the same, and what could be seen' {

@@ -166,6 +166,49 @@ static void relinked_programs_do_the_same_elsewhere(void **state)
 		skip();
 }
 
+static void programs_of_rustc_are_linked_again_too(void **state)
+{
+	/* as cargo calls it: a bench without a harness, tests, a program; and a library, a build script */
+	static const char *const words[] = {"--cfg test", "--test", "--crate-type bin"};
+	AS_CLEANUP(as_free_autop) char *out = NULL, *program = in_root("out/x");
+
+	if (sh_in("command -v rustc", NULL, &out))
+		skip();
+	assert_int_equal(
+		sh_in("echo 'fn main() { println!(\"{}\", std::env::args().count()); }' "
+		      ">x.rs; echo 'pub fn f() {}' >l.rs; mkdir -p out",
+		      NULL, NULL),
+		0);
+	for (size_t i = 0; i < AS_ARRAY_LEN(words); i++) {
+		AS_CLEANUP(as_free_autop)
+		char *script =
+			as_xasprintf("rm -f out/x; $RUSTC_WRAPPER rustc --crate-name x x.rs "
+				     "--emit=dep-info,link %s --out-dir out",
+				     words[i]);
+		AS_CLEANUP(as_free_autop) char *again = in_root("out/again");
+		struct as_layout_kit *kit;
+		struct as_error err = {0};
+
+		build(script);
+		kit = as_layout_find(&watch, program);
+		if (!kit)
+			fail_msg("%s", words[i]);
+		assert_int_equal(as_layout_relink(kit, 0, again, &err), AS_OK);
+		assert_int_equal(sh_in("cmp out/x out/again", NULL, NULL), 0);
+		if (as_layout_relink(kit, 1, again, &err) < 0)
+			fail_msg("%s", err.msg);
+		assert_int_equal(sh_in("out/again", NULL, NULL), 0);
+		as_layout_kit_free(kit);
+	}
+	build("$RUSTC_WRAPPER rustc --crate-name build_script_build x.rs --crate-type bin "
+	      "--out-dir "
+	      "out; $RUSTC_WRAPPER rustc --crate-name l l.rs --crate-type lib --out-dir out; "
+	      "$RUSTC_WRAPPER rustc -vV");
+	AS_CLEANUP(as_free_autop) char *script = in_root("out/build_script_build");
+
+	assert_null(as_layout_find(&watch, script));
+}
+
 static void changed_code_is_not_the_same(void **state)
 {
 	AS_CLEANUP(as_free_autop) char *a = in_root("a"), *b = in_root("b");
@@ -240,6 +283,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(relinked_programs_do_the_same_elsewhere),
+		cmocka_unit_test(programs_of_rustc_are_linked_again_too),
 		cmocka_unit_test(changed_code_is_not_the_same),
 		cmocka_unit_test(a_program_whose_link_was_not_seen_has_no_kit),
 		cmocka_unit_test(a_link_that_fails_says_what_the_linker_said),
