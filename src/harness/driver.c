@@ -63,13 +63,13 @@ bool as_fn_is_program(const char *exe)
 {
 	static const char mark[] = AS_BENCH_ENV;
 	AS_CLEANUP(as_close_autop) int fd = open(exe, O_RDONLY | O_CLOEXEC);
-	AS_CLEANUP(as_free_autop) char *part = as_xmalloc(1 << 20);
+	char part[1 << 16];
 	size_t kept = 0;
 	ssize_t n;
 
 	if (fd < 0)
 		return false;
-	while ((n = read(fd, part + kept, (1 << 20) - kept)) > 0) {
+	while ((n = read(fd, part + kept, sizeof part - kept)) > 0) {
 		size_t have = kept + (size_t)n;
 
 		if (memmem(part, have, mark, sizeof mark - 1))
