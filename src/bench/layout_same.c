@@ -2,8 +2,9 @@
 /*
  * Whether two programs hold the same machine code, wherever it lies. Functions are compared by name:
  * their instructions byte by byte, but for the distances to other places, of which the function or
- * object they lead to is compared instead. Constants have to be the same bytes: tables of distances to
- * code differ with the layout, and such programs are not called the same (nothing is claimed then).
+ * object they lead to is compared instead. Constants have to be the same bytes, but for jump tables:
+ * words that are distances from one place near before them (the table's start) to code, and lead to the
+ * same place of the same function in both programs. Where anything else differs nothing is claimed.
  */
 #include <elf.h>
 #include <stdlib.h>
@@ -15,8 +16,10 @@
 #include "code/disasm.h"
 #include "elf/elf.h"
 
-#define INSN_MAX 16
-#define PAD_NAME "assay_pad"
+#define INSN_MAX  16
+#define PAD_NAME  "assay_pad"
+/* a word of a jump table lies at most so far behind the table's start: 1,024 cases */
+#define TABLE_MAX 4096
 
 struct function {
 	const char *name;
@@ -176,6 +179,50 @@ static bool is_pointer(struct program *p, uint64_t svma)
 	       bsearch(&svma, p->pointers.v, p->pointers.n, sizeof *p->pointers.v, by_number);
 }
 
+/* A section as both programs have it. */
+struct both {
+	struct program *a, *b;
+	uint64_t svma_a, svma_b;
+	const uint8_t *in_a, *in_b;
+	size_t bytes;
+	size_t table; /* where the jump table found last begins */
+};
+
+static bool leads_alike(const struct both *s, size_t table, size_t at)
+{
+	uint64_t to_a = s->svma_a + table + (uint64_t)(int32_t)as_get_le32(s->in_a + at);
+	uint64_t to_b = s->svma_b + table + (uint64_t)(int32_t)as_get_le32(s->in_b + at);
+	const struct function *f = function_at(s->a, to_a), *g = function_at(s->b, to_b);
+
+	return f && g && to_a - f->svma == to_b - g->svma && strcmp(f->name, g->name) == 0;
+}
+
+/* Whether the words at `at` differ as those of one jump table do that lies elsewhere. */
+static bool is_table_word(struct both *s, size_t at)
+{
+	if (at % 4 || s->bytes - at < 4)
+		return false;
+	if (s->table <= at && at - s->table < TABLE_MAX && leads_alike(s, s->table, at))
+		return true;
+	for (size_t back = 0; back <= at && back < TABLE_MAX; back += 4) {
+		if (leads_alike(s, at - back, at)) {
+			s->table = at - back;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool same_words(struct both *s, size_t at, size_t n)
+{
+	for (size_t i = 0; i < n; i += 4) {
+		if (memcmp(s->in_a + at + i, s->in_b + at + i, AS_MIN((size_t)4, n - i)) != 0 &&
+		    !is_table_word(s, at + i))
+			return false;
+	}
+	return true;
+}
+
 /* Words that the dynamic linker fills in are left out: some linkers write addresses there too. */
 static bool same_section(struct program *a, struct program *b, const char *name)
 {
@@ -184,18 +231,22 @@ static bool same_section(struct program *a, struct program *b, const char *name)
 	const uint8_t *p, *q;
 	size_t n, m;
 	bool has = as_elf_section_data(a->elf, name, &p, &n, NULL) == AS_OK;
+	struct both s;
 
 	if (has != (as_elf_section_data(b->elf, name, &q, &m, NULL) == AS_OK))
 		return false;
-	if (has && n != m)
+	if (!has)
+		return true;
+	if (n != m)
 		return false;
-	for (size_t at = 0; has && at < n;) {
+	s = (struct both){a, b, x->svma, y->svma, p, q, n, 0};
+	for (size_t at = 0; at < n; at += 8) {
 		size_t step = AS_MIN((size_t)8, n - at);
 
 		if (memcmp(p + at, q + at, step) != 0 &&
-		    !(is_pointer(a, x->svma + at) && is_pointer(b, y->svma + at)))
+		    !(is_pointer(a, x->svma + at) && is_pointer(b, y->svma + at)) &&
+		    !same_words(&s, at, step))
 			return false;
-		at += step;
 	}
 	return true;
 }

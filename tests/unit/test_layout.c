@@ -226,6 +226,41 @@ static void changed_code_is_not_the_same(void **state)
 	assert_int_equal(as_layout_same_code("/etc/passwd", b, &same, &err), AS_E_FORMAT);
 }
 
+/* A switch becomes a table of distances to code, which differ where the code lies elsewhere. */
+static void jump_tables_lead_to_the_same_places(void **state)
+{
+	AS_CLEANUP(as_free_autop)
+	char *a = in_root("t1"), *b = in_root("t2"), *c = in_root("t3");
+	struct as_error err = {0};
+	bool same = false;
+
+	build("cat >table.c <<'END'\n"
+	      "#include <stdio.h>\n"
+	      "int main(int argc, char **argv)\n"
+	      "{\n"
+	      "	switch (argc) {\n"
+	      "	case 1: return puts(argv[0]); case 2: return putchar(argc);\n"
+	      "	case 3: return fflush(stdout); case 4: return fputs(argv[1], stderr);\n"
+	      "	case 5: return printf(\"%d\", argc); case 6: return getchar();\n"
+	      "	default: return 0;\n"
+	      "	}\n"
+	      "}\n"
+	      "END\n"
+	      "printf '.section .text.unlikely,\"ax\"\\n.skip 48\\n' >pad.s\n"
+	      "sed 's/case 2:/case 7:/; s/case 3:/case 2:/; s/case 7:/case 3:/' table.c "
+	      ">other_table.c\n"
+	      "gcc -O2 -o t1 table.c; gcc -O2 -o t2 pad.s table.c; gcc -O2 -o t3 pad.s "
+	      "other_table.c");
+	assert_int_equal(
+		sh_in("readelf -x .rodata t1 >r1; readelf -x .rodata t2 >r2; ! cmp -s r1 r2",
+		      NULL, NULL),
+		0);
+	assert_int_equal(as_layout_same_code(a, b, &same, &err), AS_OK);
+	assert_true(same);
+	assert_int_equal(as_layout_same_code(a, c, &same, &err), AS_OK);
+	assert_false(same);
+}
+
 static void a_program_whose_link_was_not_seen_has_no_kit(void **state)
 {
 	AS_CLEANUP(as_free_autop) char *program = in_root("unseen");
@@ -285,6 +320,7 @@ int main(void)
 		cmocka_unit_test(relinked_programs_do_the_same_elsewhere),
 		cmocka_unit_test(programs_of_rustc_are_linked_again_too),
 		cmocka_unit_test(changed_code_is_not_the_same),
+		cmocka_unit_test(jump_tables_lead_to_the_same_places),
 		cmocka_unit_test(a_program_whose_link_was_not_seen_has_no_kit),
 		cmocka_unit_test(a_link_that_fails_says_what_the_linker_said),
 		cmocka_unit_test(the_verdict_is_of_builds),
