@@ -189,6 +189,8 @@ void as_runs_summarise(const double *v, size_t n, struct as_runs_summary *ret)
 	ret->mean = t.value;
 	ret->low = t.value - (t.value - t.lo) * wider;
 	ret->high = t.value + (t.hi - t.value) * wider;
+	if (ret->low <= 0 && isfinite(ret->high) && ret->min > 0)
+		ret->low = ret->mean * ret->mean / ret->high;
 	find_groups(sorted, k, ret);
 }
 

@@ -6,7 +6,8 @@
  * where the long-run value of such runs lies, not how runs scatter. Runs on a real machine drift:
  * neighbours are alike, and n of them tell less than n independent ones. The standard error is
  * therefore widened by sqrt((1 + r) / (1 - r)), r the correlation of neighbours, where that is
- * positive and the runs are enough to see it (10).
+ * positive and the runs are enough to see it (10). Of values that are all above zero the interval is,
+ * too: one that would reach zero is made symmetric as a ratio, mean^2 / high.
  *
  *	mixture		the values fall into two groups apart: one number describes neither. Of 20
  *			runs or more each group has a fifth, Ashman's D is above 4, and the half of

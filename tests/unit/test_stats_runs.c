@@ -22,6 +22,23 @@ static double normal(void)
 	return as_normal_quantile(((double)(seed >> 11) + 0.5) / 9007199254740992.0);
 }
 
+static void times_have_no_interval_below_zero(void **state)
+{
+	/* a machine that was busy half of the time: neighbours are alike, the interval is wide */
+	double v[30];
+	struct as_runs_summary s;
+
+	for (size_t i = 0; i < 30; i++)
+		v[i] = i < 22 ? 300 + (double)i : 5000 + (double)i;
+	as_runs_summarise(v, 30, &s);
+	assert_true(s.high > 2 * s.mean);
+	assert_true(s.low > 0 && fabs(s.low * s.high - s.mean * s.mean) < 1e-6);
+	for (size_t i = 0; i < 30; i++)
+		v[i] -= 1000; /* where zero means nothing it stays symmetric */
+	as_runs_summarise(v, 30, &s);
+	assert_true(fabs((s.high - s.mean) - (s.mean - s.low)) < 1e-6);
+}
+
 static void a_few_runs_have_the_t_interval_of_their_mean(void **state)
 {
 	double v[] = {1, NAN, 2, 3};
@@ -147,6 +164,7 @@ static void what_stands_apart_is_found(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(times_have_no_interval_below_zero),
 		cmocka_unit_test(a_few_runs_have_the_t_interval_of_their_mean),
 		cmocka_unit_test(two_runs_or_none_have_no_interval),
 		cmocka_unit_test(intervals_of_independent_runs_hold_the_truth),
