@@ -272,7 +272,7 @@ static void add_verdict(struct as_buf *b, const struct as_criterion_look *l,
 	if (l->quiet)
 		return;
 	add_column(b);
-	as_buf_addf(b, "%s%zu pairs with the program of '%s', equal within %.2g%%%s\n",
+	as_buf_addf(b, "%s%zu pairs with the program of '%s'; below %.2g%% is equal%s\n",
 		    paint(l, FAINT), s->change->pairs, s->baseline, r->delta * 100,
 		    paint(l, NORMAL));
 }
