@@ -22,6 +22,8 @@ export const GLOSSARY = {
 	interval:
 		"The range in which the true share lies with 95 % confidence, computed from blocks of time in each thread so that a program's phases widen it.",
 	lost: 'Samples that were due but are not in the session, because the kernel or assay could not keep up.',
+	measure:
+		'What the figures of a session of memory are in: allocs (calls that allocate), bytes (asked for), live (at the end), peak (when the process had most), churn (freed almost at once), growth (over the run), mapped (outside the allocator).',
 	module: 'A file with code that the program ran: the executable, a library, the kernel, the vDSO.',
 	'not separable':
 		'Rows whose order these data do not decide: their difference is smaller than its own error.',
@@ -34,7 +36,9 @@ export const GLOSSARY = {
 		'The file a recording writes (*.assay); it holds samples, names and all that reports need.',
 	skid: 'How far behind the instruction that took the time a sample stands; single instructions are told apart less surely than lines.',
 	stack: 'The functions a thread was in, each called by the next outer one.',
+	step: 'A place in a history of runs from which on the level differs; a single slow run is none.',
 	total: 'Time in the function or in anything it called; a function that calls itself counts once.',
+	trend: 'Figures of different times beside each other: the machine of either time is in them, so they are no verdict.',
 	'truncated stack':
 		'A stack whose outer part is missing, with the reason; its innermost functions are right.',
 	'trust block':
