@@ -646,6 +646,11 @@ static void changed_modules_are_told_and_waited_for_but_not_for_ever(void **stat
 
 int main(void)
 {
+#ifdef __SANITIZE_THREAD__
+	/* the orders that make reading a ring safe are in the image, which is not instrumented */
+	puts("1..0 # SKIP the thread sanitizer does not see into the image");
+	return 77;
+#endif
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_two_and_eight_threads_are_counted_exactly),
 		cmocka_unit_test(contexts_are_given_back_and_without_one_events_are_counted),

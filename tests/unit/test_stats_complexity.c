@@ -268,7 +268,7 @@ static void many_sizes_take_few_milliseconds(void **state)
 	     1e-3 * (double)(after.ru_utime.tv_usec - before.ru_utime.tv_usec);
 	assert_int_equal(f.sizes, AS_GROWTH_MAX);
 	assert_int_equal(f.best, AS_G_N2);
-#ifndef __SANITIZE_ADDRESS__
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 	assert_true(ms < 50);
 #else
 	assert_true(ms < 500);
