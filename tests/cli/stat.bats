@@ -225,17 +225,18 @@ assert c["low"] <= c["ratio"] <= c["high"]'
 		int main(int argc, char **argv)
 		{
 			volatile long x = 0;
-			for (long i = 0; i < WORK * atol(argv[1]); i++)
+			long n = WORK * atol(argv[1]);
+			for (long i = 0; i < n; i++)
 				x += i;
 			return 0;
 		}
 	END
-	cc -O1 -DWORK=1000 -o app spin.c
+	cc -O1 -DWORK=4000 -o app spin.c
 	run -0 assay stat --save old -- ./app 1500
 	[[ $output == *'10 runs'* ]]
 	run -0 assay stat --delta 5 --baseline old -- ./app 1500
 	[[ $output == *"against the baseline 'old' of "* && $output != *slower* && $output != *faster* ]]
-	cc -O1 -DWORK=1500 -o app spin.c
+	cc -O1 -DWORK=6000 -o app spin.c
 	run -0 assay stat --baseline old --format json -- ./app 1500
 	echo "$output" | python3 -c '
 import json, sys
