@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/git.h"
 #include "base/sys.h"
-#include "bench/git_priv.h"
 #include "bench/judge.h"
 #include "history/runs.h"
 

@@ -8,10 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/nearest.h"
 #include "base/folder.h"
+#include "base/git.h"
+#include "base/nearest.h"
 #include "base/sys.h"
-#include "bench/git_priv.h"
 #include "bench/worktree_priv.h"
 
 static const char *const side_names[AS_SIDES] = {"base", "head"}; /* equally long */

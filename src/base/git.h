@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* git called, its words read, its complaints handed on. */
-#ifndef AS_BENCH_GIT_PRIV_H
-#define AS_BENCH_GIT_PRIV_H
+/*
+ * git called, its words read, its complaints handed on. Our git variables (GIT_DIR of a hook) are not
+ * handed on: it works in the folder that was named.
+ *
+ *	AS_GIT((&(struct as_git){.folder = "."}), &out, err, "rev-parse", "HEAD");
+ *
+ * Thread rule: any thread, as base/child.h. Cost: a process.
+ */
+#ifndef AS_BASE_GIT_H
+#define AS_BASE_GIT_H
 
 #include "base/buf.h"
 #include "base/err.h"

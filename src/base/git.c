@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* git called: see git_priv.h. */
-#include "bench/git_priv.h"
+/* git called: see git.h. */
+#include "base/git.h"
 
 #include <stdlib.h>
 #include <string.h>
