@@ -20,9 +20,9 @@
 #include <stdint.h>
 #include "base/mem.h"
 #include "bench/params.h"
-#include "bench/result.h"
 #include "bench/words.h"
 #include "measure/rounds.h"
+#include "results/result.h"
 
 struct as_command {
 	char *name,

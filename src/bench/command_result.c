@@ -7,8 +7,8 @@
 
 #include "base/sys.h"
 #include "bench/command_priv.h"
-#include "bench/report.h"
 #include "history/history.h"
+#include "results/report.h"
 #include "stats/interval.h"
 #include "stats/runs.h"
 

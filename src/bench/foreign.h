@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include "base/err.h"
 #include "base/mem.h"
-#include "bench/result.h"
+#include "results/result.h"
 
 enum as_foreign_kind {
 	AS_FOREIGN_UNKNOWN,

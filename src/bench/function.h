@@ -10,8 +10,8 @@
 #ifndef AS_BENCH_FUNCTION_H
 #define AS_BENCH_FUNCTION_H
 
-#include "bench/result.h"
 #include "harness/driver.h"
+#include "results/result.h"
 
 /* side: 0 or 1 of r; label: as_bench.side, NULL: none. The caller owns *ret. */
 void as_bench_from_function(const struct as_fn_result *r, int side, const char *label,

@@ -24,7 +24,7 @@
 #include <stdint.h>
 #include "base/err.h"
 #include "base/mem.h"
-#include "bench/result.h"
+#include "results/result.h"
 #include "stats/paired.h"
 
 /* A difference beyond this is more than distances between objects were seen to make. */

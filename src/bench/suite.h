@@ -26,7 +26,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "bench/layout.h"
-#include "bench/result.h"
+#include "results/result.h"
 
 /* Borrowed. exe NULL: this side has no such program. */
 struct as_suite_program {

@@ -7,9 +7,9 @@
 
 #include "base/mem.h"
 #include "base/sys.h"
-#include "bench/judge.h"
 #include "cli/bench_priv.h"
 #include "cli/cmds_priv.h"
+#include "results/judge.h"
 #include "view/style.h"
 
 #define MIN_RUNS     10

@@ -6,13 +6,13 @@
 
 #include "base/mem.h"
 #include "base/sys.h"
-#include "bench/export.h"
-#include "bench/hyperfine.h"
-#include "bench/keep.h"
-#include "bench/page.h"
-#include "bench/report.h"
 #include "cli/bench_priv.h"
 #include "cli/cmds_priv.h"
+#include "results/export.h"
+#include "results/hyperfine.h"
+#include "results/keep.h"
+#include "results/page.h"
+#include "results/report.h"
 
 struct export
 {

@@ -7,11 +7,11 @@
 #define AS_CLI_BENCH_PRIV_H
 
 #include "bench/command.h"
-#include "bench/judge.h"
-#include "bench/result.h"
 #include "cli/bench_project.h"
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "results/judge.h"
+#include "results/result.h"
 #include "view/style.h"
 
 enum as_bench_fail_on {

@@ -10,13 +10,13 @@
 #include "base/child.h"
 #include "base/mem.h"
 #include "base/sys.h"
-#include "bench/judge.h"
 #include "bench/project.h"
 #include "cli/bench_explain.h"
 #include "cli/bench_priv.h"
 #include "cli/cmds_priv.h"
 #include "harness/driver.h"
 #include "history/history.h"
+#include "results/judge.h"
 
 #define INTERRUPTED 130
 #define LISTED      8

@@ -7,12 +7,12 @@
 
 #include "base/mem.h"
 #include "base/sys.h"
-#include "bench/compare.h"
-#include "bench/import.h"
-#include "bench/keep.h"
-#include "bench/page.h"
 #include "cli/bench_priv.h"
 #include "cli/cmds_priv.h"
+#include "results/compare.h"
+#include "results/import.h"
+#include "results/keep.h"
+#include "results/page.h"
 
 /* ---- whose results a word names ---- */
 

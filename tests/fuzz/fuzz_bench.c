@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/import_priv.h"
-#include "bench/judge.h"
-#include "bench/report.h"
+#include "results/import_priv.h"
+#include "results/judge.h"
+#include "results/report.h"
 
 static void use(struct as_bench_set *s)
 {
