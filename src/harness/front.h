@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * What stands between a bench program's user and the driver: command line, names, text, files. The
- * library has two: ours (plain.c) and criterion's (criterion_*.c); rows of as_bench_fronts.
+ * library has two: ours (plain.c) and criterion's (criterion/); rows of as_bench_fronts.
  *
  * A front is called in the program that measures, and in test, list and profile mode; never in a worker.
  * All from one thread; ctx is what open returned.

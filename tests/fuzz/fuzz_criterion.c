@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/criterion_priv.h"
+#include "harness/criterion/criterion_priv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

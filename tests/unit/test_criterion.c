@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* harness/criterion_*: names, filters, command lines, figures and files, without any measuring. */
+/* harness/criterion/: names, filters, command lines, figures and files, without any measuring. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/sys.h"
-#include "harness/criterion_priv.h"
+#include "harness/criterion/criterion_priv.h"
 
 /* ---- filters ---- */
 

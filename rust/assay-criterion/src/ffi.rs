@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What src/harness/criterion.h says, for Rust. Both change together.
+//! What src/harness/criterion/criterion.h says, for Rust. Both change together.
 
 use std::os::raw::{c_char, c_int, c_void};
 

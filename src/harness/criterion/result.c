@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/criterion_priv.h"
+#include "harness/criterion/criterion_priv.h"
 
 static void put(char **to, const char *text)
 {

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/sys.h"
-#include "harness/criterion_priv.h"
+#include "harness/criterion/criterion_priv.h"
 
 #define STORE          ".assay/programs"
 #define PROGRAMS_MAX   128 /* of all bench targets of a workspace */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/criterion_priv.h"
+#include "harness/criterion/criterion_priv.h"
 
 #define PATTERN_BYTES 4096 /* regcomp's memory grows with it */
 #define REPEAT_MAX                                                                             \

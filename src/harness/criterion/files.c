@@ -17,7 +17,7 @@
 
 #include "base/json.h"
 #include "base/sys.h"
-#include "harness/criterion_priv.h"
+#include "harness/criterion/criterion_priv.h"
 
 #define DIGITS 15
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/sys.h"
-#include "harness/criterion_priv.h"
+#include "harness/criterion/criterion_priv.h"
 
 /* One command line and one exit status for all Criterion objects of a process: they come and go, and the
  * program's author passes none of it on. */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/criterion_priv.h"
+#include "harness/criterion/criterion_priv.h"
 
 #define FOLDER_BYTES 64 /* of a part of the name */
 #define TITLE_BYTES  100

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the criterion_*.c files tell each other. */
+/* What the files of this folder tell each other. */
 #ifndef AS_HARNESS_CRITERION_PRIV_H
 #define AS_HARNESS_CRITERION_PRIV_H
 
@@ -8,11 +8,11 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "harness/criterion.h"
+#include "harness/criterion/criterion.h"
 #include "harness/driver.h"
 #include "harness/front.h"
 
-/* ---- criterion_filter.c: which benchmarks ---- */
+/* ---- filter.c: which benchmarks ---- */
 
 enum as_criterion_match {
 	AS_CRITERION_ALL,
@@ -35,7 +35,7 @@ void as_criterion_filter_clear(struct as_criterion_filter *f);
 int as_criterion_filter_posix(const char *pattern, struct as_buf *out, bool *ret_icase,
 			      struct as_error *err);
 
-/* ---- criterion_args.c: the command line ---- */
+/* ---- args.c: the command line ---- */
 
 struct as_criterion_options {
 	double numbers[AS_CRITERION_NUMBERS_];
@@ -53,7 +53,7 @@ struct as_criterion_options {
 void as_criterion_args_read(int argc, char *const *argv, struct as_criterion_options *ret);
 void as_criterion_options_clear(struct as_criterion_options *o);
 
-/* ---- criterion_id.c: names and folders ---- */
+/* ---- id.c: names and folders ---- */
 
 struct as_criterion_id {
 	char *full;   /* group/function/value */
@@ -74,7 +74,7 @@ void as_criterion_id_hashed(struct as_criterion_id *id);
 void as_criterion_id_clear(struct as_criterion_id *id);
 void as_criterion_names_clear(struct as_criterion_names *n);
 
-/* ---- criterion_numbers.c: what the files say of the batches ---- */
+/* ---- numbers.c: what the files say of the batches ---- */
 
 struct as_criterion_estimate {
 	double value, low, high, se;
@@ -97,7 +97,7 @@ struct as_criterion_estimates {
 void as_criterion_estimate(const double *v, size_t n, const uint32_t *sizes, size_t processes,
 			   double confidence, struct as_criterion_estimates *ret);
 
-/* ---- criterion_read.c: JSON that was written by criterion or by us ---- */
+/* ---- read.c: JSON that was written by criterion or by us ---- */
 
 /* The value at a path of keys ("mean.point_estimate"; an array's index as "[1]"): a number, …
  * false: it is not there, or the text is no JSON up to there. */
@@ -110,7 +110,7 @@ struct as_criterion_doubles {
 bool as_criterion_json_numbers(const char *text, size_t n, const char *path,
 			       struct as_criterion_doubles *out);
 
-/* ---- criterion_files.c: the folders ---- */
+/* ---- files.c: the folders ---- */
 
 struct as_criterion_record { /* one result, as its folder holds it */
 	const struct as_criterion_id *id;
@@ -164,7 +164,7 @@ int as_criterion_make_folders(const char *path, struct as_error *err);
  * frees. */
 char *as_criterion_home(void);
 
-/* ---- criterion_programs.c: programs of baselines ---- */
+/* ---- programs.c: programs of baselines ---- */
 
 /* Puts this program (/proc/self/exe) into home's store once and returns its name there; NULL: it could
  * not be, err says why. The store keeps at most 128 programs and 2 GiB: the longest unused go first. */
@@ -174,7 +174,7 @@ char *as_criterion_kept(const char *home, const char *name);
 /* CPU model and count, as text; caller frees. */
 char *as_criterion_machine(void);
 
-/* ---- criterion_text.c: what the terminal shows ---- */
+/* ---- text.c: what the terminal shows ---- */
 
 struct as_criterion_look {
 	bool colour, bencher, quiet, verbose, terminal;
@@ -203,7 +203,7 @@ void as_criterion_why(char *out, size_t n, const char *fmt, ...)
 void as_criterion_short(struct as_buf *b, double v);
 void as_criterion_format_time(struct as_buf *b, double ns);
 
-/* ---- criterion_front.c: objects, turns, the run ---- */
+/* ---- front.c: objects, turns, the run ---- */
 
 struct as_criterion {
 	double numbers[AS_CRITERION_NUMBERS_];
@@ -259,7 +259,7 @@ void as_criterion_find_baseline(struct as_criterion_run *s);
 /* Sees to it that no other benchmark has the folder. */
 void as_criterion_settle_folder(struct as_criterion_run *s);
 
-/* ---- criterion_result.c: what becomes of a result ---- */
+/* ---- result.c: what becomes of a result ---- */
 
 void as_criterion_result(struct as_criterion_run *s, struct as_fn_result *r);
 /* With --load-baseline: a stored result in the place of a measured one. */

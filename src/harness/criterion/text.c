@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/sys.h"
-#include "harness/criterion_priv.h"
+#include "harness/criterion/criterion_priv.h"
 
 #define COLUMN 24 /* where the figures begin */
 #define TEXT   64

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/criterion_priv.h"
+#include "harness/criterion/criterion_priv.h"
 
 #define RESAMPLES   400
 #define BATCHES_MAX 2000   /* that a resample takes: more are thinned, evenly */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/sys.h"
-#include "harness/criterion_priv.h"
+#include "harness/criterion/criterion_priv.h"
 #include "harness/version_priv.h"
 
 #define PROFILE_LEAST_S 1

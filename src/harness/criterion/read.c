@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/sys.h"
-#include "harness/criterion_priv.h"
+#include "harness/criterion/criterion_priv.h"
 
 #define DEPTH_MAX  64
 #define NUMBER_MAX 64 /* characters of a number */
