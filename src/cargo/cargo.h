@@ -4,6 +4,7 @@
  *
  *	metadata.c	`cargo metadata` -> packages and their targets
  *	choose.c	the request and the packages -> one target, or what the reader can choose from
+ *	words.c		options that go on to cargo as they are
  *	build.c		`cargo build|test|bench --message-format=json-render-diagnostics` -> the
  *			executable and the environment cargo gives it
  *	benches.c	`cargo bench --no-run` -> every program it would run
@@ -42,6 +43,20 @@ struct as_cargo_request {
 	/* further words for cargo (--features x, --offline …); NULL-terminated, may be NULL */
 	const char *const *words;
 };
+
+/* ---- words for cargo ---- */
+
+/* Cargo's own options, as the reader gave them; NULL, false: not given. */
+struct as_cargo_options {
+	const char *features, *target, *target_dir, *jobs;
+	bool all_features, no_default_features, offline, locked, frozen;
+};
+#define AS_CARGO_WORDS 16
+struct as_cargo_words {
+	const char *v[AS_CARGO_WORDS]; /* NULL-terminated */
+};
+/* Fills ret with the words for `words` of the requests; the texts are borrowed from o. */
+void as_cargo_words(const struct as_cargo_options *o, struct as_cargo_words *ret);
 
 /* ---- what there is ---- */
 

@@ -37,38 +37,6 @@ static void catch_signals(void)
 	(void)sigaction(SIGHUP, &sa, NULL);
 }
 
-/* Room for every word below. */
-struct cargo_words {
-	const char *v[20];
-};
-
-static void words_for_cargo(const struct as_bench_project_args *p, struct cargo_words *ret)
-{
-	const char *const pairs[][2] = {
-		{"--features", p->features}, {"--target", p->target}, {"--jobs", p->jobs}};
-	const struct {
-		const char *word;
-		bool given;
-	} flags[] = {{"--all-features", p->all_features},
-		     {"--no-default-features", p->no_default_features},
-		     {"--offline", p->offline},
-		     {"--locked", p->locked},
-		     {"--frozen", p->frozen}};
-	size_t n = 0;
-
-	for (size_t i = 0; i < AS_ARRAY_LEN(pairs); i++) {
-		if (pairs[i][1]) {
-			ret->v[n++] = pairs[i][0];
-			ret->v[n++] = pairs[i][1];
-		}
-	}
-	for (size_t i = 0; i < AS_ARRAY_LEN(flags); i++) {
-		if (flags[i].given)
-			ret->v[n++] = flags[i].word;
-	}
-	ret->v[n] = NULL;
-}
-
 static void tell_step(void *ctx, const char *text)
 {
 	AS_CLEANUP(as_buf_clear) struct as_buf line = {0};
@@ -315,7 +283,7 @@ static int check(struct as_cmd_ctx *ctx, struct as_bench_args *a, struct as_erro
 	return AS_OK;
 }
 
-static void make_request(const struct as_bench_args *a, const struct cargo_words *words,
+static void make_request(const struct as_bench_args *a, const struct as_cargo_words *words,
 			 struct as_project_request *ret)
 {
 	const struct as_bench_project_args *p = &a->project;
@@ -434,14 +402,14 @@ int as_bench_project(struct as_cmd_ctx *ctx, struct as_error *err)
 {
 	struct as_bench_args *a = ctx->args;
 	struct as_project_request q;
-	struct cargo_words words;
+	struct as_cargo_words words;
 	struct as_project project = {.trees.lock = -1};
 	int status = 0, r = check(ctx, a, err);
 
 	if (r < 0)
 		return r;
 	catch_signals();
-	words_for_cargo(&a->project, &words);
+	as_cargo_words(&a->project.how, &words);
 	make_request(a, &words, &q);
 	if (!a->project.cargo && !a->project.programs.n) { /* the first operand */
 		q.programs = (const char *const *)ctx->operands;

@@ -3,14 +3,14 @@
 #ifndef AS_CLI_BENCH_PROJECT_H
 #define AS_CLI_BENCH_PROJECT_H
 
+#include "cargo/cargo.h"
 #include "cli/options.h"
 
 struct as_bench_project_args {
 	bool cargo, workspace, list, exact, explain, self_test, loaded, as_command;
-	const char *against, *build, *package, *bench, *profile, *manifest_path, *features,
-		*target, *jobs;
+	const char *against, *build, *package, *bench, *profile, *manifest_path;
 	struct as_texts programs;
-	bool all_features, no_default_features, offline, locked, frozen;
+	struct as_cargo_options how;
 	int64_t layouts, count;
 };
 
@@ -67,23 +67,23 @@ struct as_bench_project_args {
 				      "only this bench target"),                               \
 		AS_BENCH_PROJECT_TEXT(T, profile, "profile", "P", "How cargo builds it",       \
 				      "cargo profile; bench unless this says otherwise"),      \
-		AS_BENCH_PROJECT_TEXT(T, features, "features", "LIST", "How cargo builds it",  \
-				      "features to switch on"),                                \
-		AS_BENCH_PROJECT_FLAG(T, all_features, "all-features", "How cargo builds it",  \
-				      "all of them"),                                          \
-		AS_BENCH_PROJECT_FLAG(T, no_default_features, "no-default-features",           \
+		AS_BENCH_PROJECT_TEXT(T, how.features, "features", "LIST",                     \
+				      "How cargo builds it", "features to switch on"),         \
+		AS_BENCH_PROJECT_FLAG(T, how.all_features, "all-features",                     \
+				      "How cargo builds it", "all of them"),                   \
+		AS_BENCH_PROJECT_FLAG(T, how.no_default_features, "no-default-features",       \
 				      "How cargo builds it", "none but those asked for"),      \
-		AS_BENCH_PROJECT_TEXT(T, target, "target", "TRIPLE", "How cargo builds it",    \
-				      "build for this target triple"),                         \
+		AS_BENCH_PROJECT_TEXT(T, how.target, "target", "TRIPLE",                       \
+				      "How cargo builds it", "build for this target triple"),  \
 		AS_BENCH_PROJECT_TEXT(T, manifest_path, "manifest-path", "FILE",               \
 				      "How cargo builds it", "the Cargo.toml"),                \
-		AS_BENCH_PROJECT_TEXT(T, jobs, "jobs", "N", "How cargo builds it",             \
+		AS_BENCH_PROJECT_TEXT(T, how.jobs, "jobs", "N", "How cargo builds it",         \
 				      "compilers at a time"),                                  \
-		AS_BENCH_PROJECT_FLAG(T, offline, "offline", "How cargo builds it",            \
+		AS_BENCH_PROJECT_FLAG(T, how.offline, "offline", "How cargo builds it",        \
 				      "without the network"),                                  \
-		AS_BENCH_PROJECT_FLAG(T, locked, "locked", "How cargo builds it",              \
+		AS_BENCH_PROJECT_FLAG(T, how.locked, "locked", "How cargo builds it",          \
 				      "with Cargo.lock as it is"),                             \
-		AS_BENCH_PROJECT_FLAG(T, frozen, "frozen", "How cargo builds it",              \
+		AS_BENCH_PROJECT_FLAG(T, how.frozen, "frozen", "How cargo builds it",          \
 				      "both of these"),                                        \
 		AS_BENCH_PROJECT_FLAG(T, self_test, "self-test", "This machine",               \
 				      "compare things with themselves: how often is that "     \

@@ -13,8 +13,8 @@
 
 struct cargo_args {
 	const char *bin, *example, *test, *bench, *package, *profile, *manifest_path;
-	const char *features, *target, *target_dir, *jobs;
-	bool lib, all_features, no_default_features, offline, locked, frozen;
+	bool lib;
+	struct as_cargo_options how;
 };
 
 #define CHOICE(name_, field_, arg_, help_)                                                     \
@@ -53,16 +53,16 @@ static const struct as_option cargo_options[] = {
 	 .help = "package of the workspace"},
 	BUILD_TEXT("profile", profile, "P",
 		   "cargo profile; release unless this says otherwise, bench for --bench"),
-	BUILD_TEXT("features", features, "LIST", "features to switch on"),
-	BUILD_FLAG("all-features", all_features, "all of them"),
-	BUILD_FLAG("no-default-features", no_default_features, "none but those asked for"),
-	BUILD_TEXT("target", target, "TRIPLE", "build for this target triple"),
-	BUILD_TEXT("target-dir", target_dir, "DIR", "where cargo builds"),
+	BUILD_TEXT("features", how.features, "LIST", "features to switch on"),
+	BUILD_FLAG("all-features", how.all_features, "all of them"),
+	BUILD_FLAG("no-default-features", how.no_default_features, "none but those asked for"),
+	BUILD_TEXT("target", how.target, "TRIPLE", "build for this target triple"),
+	BUILD_TEXT("target-dir", how.target_dir, "DIR", "where cargo builds"),
 	BUILD_TEXT("manifest-path", manifest_path, "FILE", "the Cargo.toml"),
-	BUILD_TEXT("jobs", jobs, "N", "compilers at a time"),
-	BUILD_FLAG("offline", offline, "without the network"),
-	BUILD_FLAG("locked", locked, "with Cargo.lock as it is"),
-	BUILD_FLAG("frozen", frozen, "both of these"),
+	BUILD_TEXT("jobs", how.jobs, "N", "compilers at a time"),
+	BUILD_FLAG("offline", how.offline, "without the network"),
+	BUILD_FLAG("locked", how.locked, "with Cargo.lock as it is"),
+	BUILD_FLAG("frozen", how.frozen, "both of these"),
 	{0},
 };
 
@@ -129,40 +129,6 @@ static int request_of(const struct cargo_args *a, struct as_cargo_request *q,
 	return AS_OK;
 }
 
-/* Room for every word below. */
-struct cargo_words {
-	const char *v[20];
-};
-
-static void words_of(const struct cargo_args *a, struct cargo_words *ret)
-{
-	const char *const pairs[][2] = {{"--features", a->features},
-					{"--target", a->target},
-					{"--target-dir", a->target_dir},
-					{"--jobs", a->jobs}};
-	const struct {
-		const char *word;
-		bool given;
-	} flags[] = {{"--all-features", a->all_features},
-		     {"--no-default-features", a->no_default_features},
-		     {"--offline", a->offline},
-		     {"--locked", a->locked},
-		     {"--frozen", a->frozen}};
-	size_t n = 0;
-
-	for (size_t i = 0; i < AS_ARRAY_LEN(pairs); i++) {
-		if (pairs[i][1]) {
-			ret->v[n++] = pairs[i][0];
-			ret->v[n++] = pairs[i][1];
-		}
-	}
-	for (size_t i = 0; i < AS_ARRAY_LEN(flags); i++) {
-		if (flags[i].given)
-			ret->v[n++] = flags[i].word;
-	}
-	ret->v[n] = NULL;
-}
-
 /* own… -- executable [--bench] program… */
 static int run_on(struct as_cmd_ctx *ctx, const struct as_cmd *cmd, struct parted *w,
 		  struct as_cargo_built *built, struct as_error *err)
@@ -198,7 +164,7 @@ static int build_and_run(struct as_cmd_ctx *ctx, const struct as_cmd *cmd, struc
 			 struct as_error *err)
 {
 	struct as_options_request parse = {.table = cargo_options, .args = ctx->args};
-	struct cargo_words words;
+	struct as_cargo_words words;
 	struct as_cargo_request q;
 	struct as_cargo_built built = {0};
 	int left, status = 0, r;
@@ -210,7 +176,7 @@ static int build_and_run(struct as_cmd_ctx *ctx, const struct as_cmd *cmd, struc
 		r = request_of(ctx->args, &q, err);
 	if (r < 0)
 		return r;
-	words_of(ctx->args, &words);
+	as_cargo_words(&((const struct cargo_args *)ctx->args)->how, &words);
 	q.words = words.v;
 	r = as_cargo_build(&q, &built, &status, err);
 	if (r == AS_OK)

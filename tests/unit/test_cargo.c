@@ -177,6 +177,34 @@ static void what_the_build_script_sets_the_program_gets(void **state)
 	as_cargo_built_clear(&b);
 }
 
+static void what_goes_on_to_cargo_stands_in_its_words(void **state)
+{
+	static const char *const all[] = {
+		"--features", "a,b",      "--target", "x86_64-x",       "--target-dir",
+		"/t",         "--jobs",   "2",        "--all-features", "--no-default-features",
+		"--offline",  "--locked", "--frozen"};
+	struct as_cargo_words words;
+
+	as_cargo_words(&(struct as_cargo_options){.features = "a,b",
+						  .target = "x86_64-x",
+						  .target_dir = "/t",
+						  .jobs = "2",
+						  .all_features = true,
+						  .no_default_features = true,
+						  .offline = true,
+						  .locked = true,
+						  .frozen = true},
+		       &words);
+	for (size_t i = 0; i < AS_ARRAY_LEN(all); i++)
+		assert_string_equal(words.v[i], all[i]);
+	assert_null(words.v[AS_ARRAY_LEN(all)]);
+	as_cargo_words(&(struct as_cargo_options){.jobs = "1", .locked = true}, &words);
+	assert_string_equal(words.v[0], "--jobs");
+	assert_string_equal(words.v[1], "1");
+	assert_string_equal(words.v[2], "--locked");
+	assert_null(words.v[3]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -189,6 +217,7 @@ int main(void)
 		cmocka_unit_test(cut_metadata_is_refused_at_every_length),
 		cmocka_unit_test(the_program_is_the_one_of_package_kind_and_name),
 		cmocka_unit_test(what_the_build_script_sets_the_program_gets),
+		cmocka_unit_test(what_goes_on_to_cargo_stands_in_its_words),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
