@@ -299,6 +299,25 @@ void as_fmt_text(struct as_buf *b, const char *s, size_t n)
 	}
 }
 
+void as_fmt_markup(struct as_buf *b, const char *s)
+{
+	for (; *s; s++) {
+		if (*s == '<')
+			as_buf_adds(b, "&lt;");
+		else if (*s == '>')
+			as_buf_adds(b, "&gt;");
+		else if (*s == '&')
+			as_buf_adds(b, "&amp;");
+		else if (*s == '"')
+			as_buf_adds(b, "&quot;");
+		else if (strncmp(s, "\xef\xbf\xbe", 3) == 0 ||
+			 strncmp(s, "\xef\xbf\xbf", 3) == 0) /* XML has no such characters */
+			as_buf_adds(b, "?"), s += 2;
+		else
+			as_buf_addc(b, *s);
+	}
+}
+
 size_t as_text_width(const char *s, size_t n)
 {
 	size_t width = 0;

@@ -47,6 +47,9 @@ void as_fmt_utf8(struct as_buf *b, const char *s, size_t n);
 /* Text of a file as text to show: damaged UTF-8 and C1 controls become U+FFFD, control characters but
  * the tab their pictures (U+2400 and on). */
 void as_fmt_text(struct as_buf *b, const char *s, size_t n);
+/* Text of an element, or of an attribute between double quotes, of HTML and XML. s: UTF-8 without
+ * control characters, as as_fmt_quoted and as_fmt_text leave it. */
+void as_fmt_markup(struct as_buf *b, const char *s);
 /* Columns a UTF-8 string takes on a terminal (wcwidth; invalid bytes count 1). */
 size_t as_text_width(const char *s, size_t n);
 

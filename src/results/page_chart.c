@@ -24,20 +24,7 @@ void as_page_text(struct as_buf *out, const char *text)
 	AS_CLEANUP(as_buf_clear) struct as_buf clean = {0};
 
 	as_fmt_text(&clean, text, strlen(text));
-	for (const char *p = as_buf_str(&clean); *p; p++) {
-		if (*p == '<')
-			as_buf_adds(out, "&lt;");
-		else if (*p == '>')
-			as_buf_adds(out, "&gt;");
-		else if (*p == '&')
-			as_buf_adds(out, "&amp;");
-		else if (*p == '"')
-			as_buf_adds(out, "&quot;");
-		else if (*p == '\'')
-			as_buf_adds(out, "&#39;");
-		else
-			as_buf_addc(out, *p);
-	}
+	as_fmt_markup(out, as_buf_str(&clean));
 }
 
 void as_chart_include(double range[2], double v)

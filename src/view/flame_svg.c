@@ -31,30 +31,13 @@ static const double CHAR_WIDTH = AS_FLAME_CHAR;
 
 /* ---- text for XML ---- */
 
-/*
- * Bytes that XML cannot carry (control characters, broken UTF-8, U+FFFE and U+FFFF) become
- * \xNN, the rest is escaped.
- */
+/* What XML cannot carry is quoted first: control characters and broken UTF-8. */
 void as_flame_xml(struct as_buf *out, const char *s)
 {
 	struct as_buf clean = {0};
 
 	as_fmt_quoted(&clean, s, strlen(s));
-	for (const char *p = as_buf_str(&clean); *p; p++) {
-		if (*p == '<')
-			as_buf_adds(out, "&lt;");
-		else if (*p == '>')
-			as_buf_adds(out, "&gt;");
-		else if (*p == '&')
-			as_buf_adds(out, "&amp;");
-		else if (*p == '"')
-			as_buf_adds(out, "&quot;");
-		else if (strncmp(p, "\xef\xbf\xbe", 3) == 0 ||
-			 strncmp(p, "\xef\xbf\xbf", 3) == 0)
-			as_buf_adds(out, "?"), p += 2;
-		else
-			as_buf_addc(out, *p);
-	}
+	as_fmt_markup(out, as_buf_str(&clean));
 	as_buf_clear(&clean);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sys.h"
 #include "view/report.h"
 #include "view/web_page.h"
 
@@ -150,22 +151,6 @@ static int data_element(const struct as_page_request *q, const char *id, struct 
 	return 0;
 }
 
-static void add_escaped(struct as_buf *out, const char *s)
-{
-	for (; *s; s++) {
-		const char *e = *s == '<'   ? "&lt;"
-				: *s == '>' ? "&gt;"
-				: *s == '&' ? "&amp;"
-				: *s == '"' ? "&quot;"
-					    : NULL;
-
-		if (e)
-			as_buf_adds(out, e);
-		else
-			as_buf_addc(out, *s);
-	}
-}
-
 static const char *connect_to(bool served)
 {
 	return served ? "'self'" : "'none'";
@@ -194,7 +179,7 @@ int as_page_make(const struct as_page_request *q, struct as_buf *out, struct as_
 	as_buf_add(out, as_web_page_head, as_web_page_head_len);
 	as_buf_adds(out, connect_to(q->served));
 	as_buf_add(out, as_web_page_policy_end, as_web_page_policy_end_len);
-	add_escaped(out, as_buf_str(&name));
+	as_fmt_markup(out, as_buf_str(&name));
 	as_buf_adds(out, " · assay");
 	as_buf_add(out, as_web_page_body, as_web_page_body_len);
 	as_buf_clear(&name);

@@ -329,6 +329,16 @@ static void text_of_files_shows_and_moves_nothing(void **state)
 	}
 }
 
+static void text_in_markup_is_no_markup(void **state)
+{
+	struct as_buf b = {0};
+
+	as_fmt_markup(&b, "</p> a&b \"q\" 'l \xc3\xa9 \xef\xbf\xbe\xef\xbf\xbf\xef\xbf\xbd");
+	assert_string_equal(as_buf_str(&b),
+			    "&lt;/p&gt; a&amp;b &quot;q&quot; 'l \xc3\xa9 ??\xef\xbf\xbd");
+	as_buf_clear(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -341,6 +351,7 @@ int main(void)
 		cmocka_unit_test(figures_read_as_people_write_them),
 		cmocka_unit_test(quoting_leaves_nothing_a_terminal_would_obey),
 		cmocka_unit_test(text_of_files_shows_and_moves_nothing),
+		cmocka_unit_test(text_in_markup_is_no_markup),
 		cmocka_unit_test(invalid_bytes_are_one_column_each),
 		cmocka_unit_test(json_escapes_and_nests),
 		cmocka_unit_test(json_indents_on_request),
