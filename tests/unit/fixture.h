@@ -78,6 +78,12 @@ __attribute__((format(printf, 1, 2))) static inline int fx_sh(const char *fmt, .
 	return fx_run_(cmd);
 }
 
+/* A setup of cmocka: the scratch directory is there and empty. */
+static inline int fx_empty(void **state)
+{
+	return fx_sh("find . -mindepth 1 -delete");
+}
+
 static inline bool fx_have(const char *tool)
 {
 	return fx_sh("command -v %s >/dev/null", tool) == 0;

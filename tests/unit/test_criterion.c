@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/sys.h"
+#include "fixture.h"
 #include "harness/criterion/criterion_priv.h"
 
 /* ---- filters ---- */
@@ -376,25 +377,6 @@ static void the_same_data_give_the_same_figures_in_little_time(void **state)
 
 /* ---- files ---- */
 
-static char home[] = "/tmp/test_criterion.XXXXXX";
-
-static int make_home(void **state)
-{
-	return mkdtemp(home) ? 0 : -1;
-}
-
-static int remove_home(void **state)
-{
-	char *const argv[] = {(char *)(uintptr_t) "rm", (char *)(uintptr_t) "-rf", home, NULL};
-	pid_t child = fork();
-
-	if (child == 0) {
-		execvp(argv[0], argv);
-		_exit(127);
-	}
-	return waitpid(child, NULL, 0) == child ? 0 : -1;
-}
-
 static const double batches[] = {1.5, 2.5, 3.5, 2.5};
 
 static void record(struct as_criterion_id *id, struct as_criterion_record *r, const char *group)
@@ -433,10 +415,10 @@ static void what_is_written_is_read_again(void **state)
 	struct as_error err = {0};
 
 	record(&id, &r, "round");
-	assert_int_equal(as_criterion_write(home, &r, names, 2, &err), AS_OK);
-	assert_int_equal(as_criterion_write(home, &r, names, 2, &err),
+	assert_int_equal(as_criterion_write(fx_dir(), &r, names, 2, &err), AS_OK);
+	assert_int_equal(as_criterion_write(fx_dir(), &r, names, 2, &err),
 			 AS_OK); /* over the first */
-	assert_int_equal(as_criterion_load(home, id.folder, "base", true, &s, &err), AS_OK);
+	assert_int_equal(as_criterion_load(fx_dir(), id.folder, "base", true, &s, &err), AS_OK);
 	assert_true(s.found && s.own && !s.edited);
 	assert_true(s.mean == 2.5 && s.low_quartile == 2);
 	assert_string_equal(s.program, "1f-00");
@@ -459,14 +441,15 @@ static void a_baseline_changed_by_hand_is_seen(void **state)
 	char *mean;
 
 	record(&id, &r, "edited");
-	assert_int_equal(as_criterion_write(home, &r, names, 1, &err), AS_OK);
-	path = as_xasprintf("%s/%s/base/estimates.json", home, id.folder);
+	assert_int_equal(as_criterion_write(fx_dir(), &r, names, 1, &err), AS_OK);
+	path = as_xasprintf("%s/%s/base/estimates.json", fx_dir(), id.folder);
 	assert_int_equal(as_read_file(path, 1 << 20, &text, &err), AS_OK);
 	mean = strstr(text.p, "\"point_estimate\":2.5");
 	assert_non_null(mean);
 	mean[sizeof "\"point_estimate\":" - 1] = '9';
 	write_text(path, text.p);
-	assert_int_equal(as_criterion_load(home, id.folder, "base", false, &s, &err), AS_OK);
+	assert_int_equal(as_criterion_load(fx_dir(), id.folder, "base", false, &s, &err),
+			 AS_OK);
 	assert_true(s.edited && s.mean == 9.5);
 	as_criterion_stored_clear(&s);
 	as_criterion_id_clear(&id);
@@ -474,7 +457,7 @@ static void a_baseline_changed_by_hand_is_seen(void **state)
 
 static void files_of_old_criterions_are_read(void **state)
 {
-	AS_CLEANUP(as_free_autop) char *folder = as_xasprintf("%s/old/base", home);
+	AS_CLEANUP(as_free_autop) char *folder = as_xasprintf("%s/old/base", fx_dir());
 	AS_CLEANUP(as_free_autop) char *a = as_xasprintf("%s/estimates.json", folder);
 	AS_CLEANUP(as_free_autop) char *b = as_xasprintf("%s/sample.json", folder);
 	struct as_criterion_stored s;
@@ -486,7 +469,7 @@ static void files_of_old_criterions_are_read(void **state)
 		      "\"upper_bound\":3.0},\"point_estimate\":2.25,\"standard_error\":0.1},"
 		      "\"StdDev\":{\"point_estimate\":0.5}}");
 	write_text(b, "[[10.0,20.0],[22.0,46e0]]");
-	assert_int_equal(as_criterion_load(home, "old", "base", true, &s, &err), AS_OK);
+	assert_int_equal(as_criterion_load(fx_dir(), "old", "base", true, &s, &err), AS_OK);
 	assert_true(s.found && !s.own && s.mean == 2.25 && s.sd == 0.5 && !s.program);
 	assert_true(s.iters.v[1] == 20 && s.times.v[1] == 46);
 	as_criterion_stored_clear(&s);
@@ -496,7 +479,7 @@ static void damage_anywhere_is_an_error_and_no_crash(void **state)
 {
 	static const char whole[] = "{\"mean\":{\"x\":[1,{\"y\\u00b5\\ud83d\\ude00\":null}],"
 				    "\"point_estimate\":2.25},\"iters\":[1,2],\"times\":[3,4]}";
-	AS_CLEANUP(as_free_autop) char *folder = as_xasprintf("%s/broken/base", home);
+	AS_CLEANUP(as_free_autop) char *folder = as_xasprintf("%s/broken/base", fx_dir());
 	AS_CLEANUP(as_free_autop) char *a = as_xasprintf("%s/estimates.json", folder);
 	AS_CLEANUP(as_free_autop) char *b = as_xasprintf("%s/sample.json", folder);
 	struct as_criterion_stored s;
@@ -508,7 +491,7 @@ static void damage_anywhere_is_an_error_and_no_crash(void **state)
 		AS_CLEANUP(as_free_autop) char *cut = as_xstrndup(whole, n);
 
 		write_text(a, cut);
-		if (as_criterion_load(home, "broken", "base", true, &s, &err) < 0)
+		if (as_criterion_load(fx_dir(), "broken", "base", true, &s, &err) < 0)
 			assert_non_null(strstr(err.msg, "is damaged"));
 		else
 			assert_true(s.found && s.mean == 2.25);
@@ -519,7 +502,7 @@ static void damage_anywhere_is_an_error_and_no_crash(void **state)
 		AS_CLEANUP(as_free_autop) char *cut = as_xstrndup(whole, n);
 
 		write_text(b, cut);
-		if (as_criterion_load(home, "broken", "base", true, &s, &err) < 0)
+		if (as_criterion_load(fx_dir(), "broken", "base", true, &s, &err) < 0)
 			assert_non_null(strstr(err.msg, "sample.json' is damaged"));
 		as_criterion_stored_clear(&s);
 	}
@@ -534,10 +517,10 @@ static void baselines_that_exist_are_found_by_name(void **state)
 	struct as_error err = {0};
 
 	record(&id, &r, "named");
-	assert_int_equal(as_criterion_write(home, &r, names, 2, &err), AS_OK);
-	assert_true(as_criterion_baseline_exists(home, "v1.0", &others));
-	assert_false(as_criterion_baseline_exists(home, "new", &others));
-	assert_false(as_criterion_baseline_exists(home, "v1", &others));
+	assert_int_equal(as_criterion_write(fx_dir(), &r, names, 2, &err), AS_OK);
+	assert_true(as_criterion_baseline_exists(fx_dir(), "v1.0", &others));
+	assert_false(as_criterion_baseline_exists(fx_dir(), "new", &others));
+	assert_false(as_criterion_baseline_exists(fx_dir(), "v1", &others));
 	assert_non_null(strstr(as_buf_str(&others), "v1.0"));
 	assert_null(strstr(as_buf_str(&others), "change"));
 	as_criterion_id_clear(&id);
@@ -560,15 +543,15 @@ static void runs_that_write_at_once_leave_whole_folders(void **state)
 			continue;
 		r.iters = 100 + i;
 		for (int k = 0; k < TIMES; k++)
-			if (as_criterion_write(home, &r, names, 2, NULL) < 0)
+			if (as_criterion_write(fx_dir(), &r, names, 2, NULL) < 0)
 				_exit(1);
 		_exit(0);
 	}
 	for (int k = 0; k < TIMES; k++) {
 		struct as_criterion_stored s;
 
-		assert_int_equal(as_criterion_load(home, id.folder, "base", false, &s, &err),
-				 AS_OK);
+		assert_int_equal(
+			as_criterion_load(fx_dir(), id.folder, "base", false, &s, &err), AS_OK);
 		assert_true(!s.found || s.mean == 2.5);
 		as_criterion_stored_clear(&s);
 	}
@@ -581,8 +564,8 @@ static void runs_that_write_at_once_leave_whole_folders(void **state)
 
 	struct as_criterion_stored a, b;
 
-	assert_int_equal(as_criterion_load(home, id.folder, "new", true, &a, &err), AS_OK);
-	assert_int_equal(as_criterion_load(home, id.folder, "base", true, &b, &err), AS_OK);
+	assert_int_equal(as_criterion_load(fx_dir(), id.folder, "new", true, &a, &err), AS_OK);
+	assert_int_equal(as_criterion_load(fx_dir(), id.folder, "base", true, &b, &err), AS_OK);
 	assert_true(a.found && b.found && !a.edited && !b.edited);
 	assert_true(a.iters.v[0] == b.iters.v[0]); /* both of one writer */
 	as_criterion_stored_clear(&a);
@@ -593,23 +576,23 @@ static void runs_that_write_at_once_leave_whole_folders(void **state)
 static void the_program_is_kept_once_and_known_again(void **state)
 {
 	struct as_error err = {0};
-	AS_CLEANUP(as_free_autop) char *name = as_criterion_keep(home, &err);
-	AS_CLEANUP(as_free_autop) char *again = as_criterion_keep(home, &err);
+	AS_CLEANUP(as_free_autop) char *name = as_criterion_keep(fx_dir(), &err);
+	AS_CLEANUP(as_free_autop) char *again = as_criterion_keep(fx_dir(), &err);
 	AS_CLEANUP(as_free_autop) char *path = NULL;
 	FILE *f;
 
 	assert_non_null(name);
 	assert_string_equal(name, again);
-	path = as_criterion_kept(home, name);
+	path = as_criterion_kept(fx_dir(), name);
 	assert_non_null(path);
 	assert_int_equal(access(path, X_OK), 0);
-	assert_null(as_criterion_kept(home, "../../../bin/sh"));
-	assert_null(as_criterion_kept(home, "12-34"));
+	assert_null(as_criterion_kept(fx_dir(), "../../../bin/sh"));
+	assert_null(as_criterion_kept(fx_dir(), "12-34"));
 	f = fopen(path, "r+");
 	assert_non_null(f);
 	assert_int_equal(fputc('X', f), 'X');
 	assert_int_equal(fclose(f), 0);
-	assert_null(as_criterion_kept(home, name)); /* it is not what was kept */
+	assert_null(as_criterion_kept(fx_dir(), name)); /* it is not what was kept */
 }
 
 int main(void)
@@ -637,5 +620,5 @@ int main(void)
 		cmocka_unit_test(the_program_is_kept_once_and_known_again),
 	};
 
-	return cmocka_run_group_tests(tests, make_home, remove_home);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

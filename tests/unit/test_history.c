@@ -15,32 +15,16 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/sys.h"
+#include "fixture.h"
 #include "history/history.h"
 
-static char folder[64];
 static struct as_error err;
-
-static int setup(void **state)
-{
-	snprintf(folder, sizeof folder, "/tmp/history.XXXXXX");
-	return mkdtemp(folder) ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	char command[100];
-	FILE *p;
-
-	snprintf(command, sizeof command, "rm -rf '%s'", folder);
-	p = popen(command, "r");
-	return p ? pclose(p) : -1;
-}
 
 static struct as_history *open_it(void)
 {
 	struct as_history *h = NULL;
 
-	if (as_history_open(folder, &h, &err) < 0)
+	if (as_history_open(fx_dir(), &h, &err) < 0)
 		fail_msg("%s", err.msg);
 	return h;
 }
@@ -99,20 +83,16 @@ static void an_unknown_name_is_answered_with_those_there_are(void **state)
 static void programs_are_kept_once_and_can_be_run(void **state)
 {
 	struct as_history *h = open_it();
-	char *copy = NULL, *again = NULL, *script = NULL, path[80];
+	char *copy = NULL, *again = NULL, *script = NULL;
 	AS_CLEANUP(as_free_autop) char *program = as_history_which("true");
-	FILE *f;
 
 	assert_non_null(program);
 	assert_int_equal(as_history_keep_program(h, program, &copy, &err), 0);
 	assert_int_equal(as_history_keep_program(h, program, &again, &err), 0);
 	assert_string_equal(copy, again);
 	assert_int_equal(access(copy, X_OK), 0);
-	snprintf(path, sizeof path, "%s/script", folder);
-	f = fopen(path, "w");
-	fputs("#!/bin/sh\n", f);
-	fclose(f);
-	assert_int_equal(as_history_keep_program(h, path, &script, &err), 0);
+	fx_write("script", "#!/bin/sh\n");
+	assert_int_equal(as_history_keep_program(h, fx_path("script"), &script, &err), 0);
 	assert_null(script);
 	assert_true(as_history_keep_program(h, "/no/such/file", &script, &err) < 0);
 	free(copy);
@@ -123,26 +103,25 @@ static void programs_are_kept_once_and_can_be_run(void **state)
 static void a_damaged_or_newer_history_is_refused_and_left_as_it_is(void **state)
 {
 	struct as_history *h = open_it();
-	char path[80];
+	const char *path = fx_path("history.db");
 	AS_CLEANUP(as_buf_clear) struct as_buf before = {0};
 	AS_CLEANUP(as_buf_clear) struct as_buf after = {0};
 	FILE *f;
 
 	save(h, "main", "1");
 	as_history_close(h);
-	snprintf(path, sizeof path, "%s/history.db", folder);
 	f = fopen(path, "r+");
 	fseek(f, 60, SEEK_SET); /* user_version: 4 bytes, big endian */
 	fwrite("\0\0\0\7", 1, 4, f);
 	fclose(f);
-	assert_int_equal(as_history_open(folder, &h, &err), AS_E_UNSUPPORTED);
+	assert_int_equal(as_history_open(fx_dir(), &h, &err), AS_E_UNSUPPORTED);
 	assert_non_null(strstr(err.msg, "newer assay"));
 	f = fopen(path, "w");
 	for (int i = 0; i < 4096; i++)
 		fputc(i * 7, f);
 	fclose(f);
 	assert_int_equal(as_read_file(path, 1 << 20, &before, &err), 0);
-	assert_true(as_history_open(folder, &h, &err) < 0);
+	assert_true(as_history_open(fx_dir(), &h, &err) < 0);
 	assert_int_equal(as_read_file(path, 1 << 20, &after, &err), 0);
 	assert_true(before.len == after.len && !memcmp(before.p, after.p, after.len));
 }
@@ -150,15 +129,15 @@ static void a_damaged_or_newer_history_is_refused_and_left_as_it_is(void **state
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(the_newest_entry_of_a_name_is_found, setup,
-						teardown),
+		cmocka_unit_test_setup_teardown(the_newest_entry_of_a_name_is_found, fx_empty,
+						NULL),
 		cmocka_unit_test_setup_teardown(
-			an_unknown_name_is_answered_with_those_there_are, setup, teardown),
-		cmocka_unit_test_setup_teardown(programs_are_kept_once_and_can_be_run, setup,
-						teardown),
+			an_unknown_name_is_answered_with_those_there_are, fx_empty, NULL),
+		cmocka_unit_test_setup_teardown(programs_are_kept_once_and_can_be_run, fx_empty,
+						NULL),
 		cmocka_unit_test_setup_teardown(
-			a_damaged_or_newer_history_is_refused_and_left_as_it_is, setup,
-			teardown),
+			a_damaged_or_newer_history_is_refused_and_left_as_it_is, fx_empty,
+			NULL),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,32 +14,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fixture.h"
 #include "history/runs.h"
 
-static char folder[64];
 static struct as_error err;
-
-static int setup(void **state)
-{
-	snprintf(folder, sizeof folder, "/tmp/history-runs.XXXXXX");
-	return mkdtemp(folder) ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	char command[100];
-	FILE *p;
-
-	snprintf(command, sizeof command, "rm -rf '%s'", folder);
-	p = popen(command, "r");
-	return p ? pclose(p) : -1;
-}
 
 static struct as_history *open_it(void)
 {
 	struct as_history *h;
 
-	if (as_history_open(folder, &h, &err) < 0)
+	if (as_history_open(fx_dir(), &h, &err) < 0)
 		fail_msg("%s", err.msg);
 	return h;
 }
@@ -138,7 +122,7 @@ static void writers_at_once_lose_nothing(void **state)
 		if (pid)
 			continue;
 		h = NULL;
-		if (as_history_open(folder, &h, &err) < 0)
+		if (as_history_open(fx_dir(), &h, &err) < 0)
 			_exit(1);
 		for (int i = 0; i < EACH; i++) {
 			if (save(h, "", "/a", "m", 100 * w + i) < 0)
@@ -162,13 +146,11 @@ static void writers_at_once_lose_nothing(void **state)
 
 static void a_history_of_the_version_before_is_taken_over(void **state)
 {
-	char path[100];
 	sqlite3 *db;
 	struct as_history_entry e = {0};
 	struct as_history *h;
 
-	snprintf(path, sizeof path, "%s/history.db", folder);
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_open(fx_path("history.db"), &db), SQLITE_OK);
 	assert_int_equal(
 		sqlite3_exec(
 			db,
@@ -226,13 +208,13 @@ static void one_machine_has_one_key_over_boots(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_run_is_found_by_name_number_and_age, setup,
-						teardown),
+		cmocka_unit_test_setup_teardown(a_run_is_found_by_name_number_and_age, fx_empty,
+						NULL),
 		cmocka_unit_test_setup_teardown(a_series_is_of_one_machine_and_the_newer_side,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(writers_at_once_lose_nothing, setup, teardown),
+						fx_empty, NULL),
+		cmocka_unit_test_setup_teardown(writers_at_once_lose_nothing, fx_empty, NULL),
 		cmocka_unit_test_setup_teardown(a_history_of_the_version_before_is_taken_over,
-						setup, teardown),
+						fx_empty, NULL),
 		cmocka_unit_test(one_machine_has_one_key_over_boots),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

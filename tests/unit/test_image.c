@@ -17,9 +17,8 @@
 #include <unistd.h>
 #include "base/mem.h"
 #include "base/sys.h"
+#include "fixture.h"
 #include "image/image.h"
-
-static char dir[] = "/tmp/assay-test-image-XXXXXX";
 
 __attribute__((noinline)) static int marker(int x)
 {
@@ -127,7 +126,7 @@ static void copy_file(const char *from, const char *to)
 
 static void a_deleted_program_is_pinned_and_named_without_the_mark(void **state)
 {
-	AS_CLEANUP(as_free_autop) char *path = as_xasprintf("%s/cat copy", dir);
+	AS_CLEANUP(as_free_autop) char *path = as_xasprintf("%s/cat copy", fx_dir());
 	copy_file("/bin/cat", path);
 	struct child c = start_waiting(path);
 	assert_int_equal(unlink(path), 0);
@@ -149,7 +148,7 @@ static void a_deleted_program_is_pinned_and_named_without_the_mark(void **state)
 
 static void a_replaced_program_keeps_what_really_runs(void **state)
 {
-	AS_CLEANUP(as_free_autop) char *path = as_xasprintf("%s/replaced", dir);
+	AS_CLEANUP(as_free_autop) char *path = as_xasprintf("%s/replaced", fx_dir());
 	copy_file("/bin/cat", path);
 	struct child c = start_waiting(path);
 	copy_file("/bin/true", path); /* by rename: another inode under the same name */
@@ -281,7 +280,7 @@ static void the_closure_names_program_interpreter_and_libraries(void **state)
 static void tables_come_from_the_cache_and_damage_there_is_mended(void **state)
 {
 	struct as_image_cost cost;
-	AS_CLEANUP(as_free_autop) char *cache = as_xasprintf("%s/cache", dir);
+	AS_CLEANUP(as_free_autop) char *cache = as_xasprintf("%s/cache", fx_dir());
 	for (int round = 0; round < 3; round++) {
 		struct as_image *im = as_image_new(cache);
 		struct as_module *m = as_image_add_file(im, "/bin/bash", NULL);
@@ -294,34 +293,9 @@ static void tables_come_from_the_cache_and_damage_there_is_mended(void **state)
 		assert_int_equal(cost.tables_built, round != 1);
 		assert_int_equal(cost.tables_cached, round == 1);
 		as_image_free(im);
-		if (round == 1) { /* tear the file */
-			AS_CLEANUP(as_free_autop)
-			char *cmd = as_xasprintf(
-				"for f in %s/unwind-*/*; do truncate -s 1000 \"$f\"; done",
-				cache);
-			pid_t pid = fork();
-			if (pid == 0) {
-				execl("/bin/sh", "sh", "-c", cmd, (char *)NULL);
-				_exit(127);
-			}
-			assert_int_equal(waitpid(pid, NULL, 0), pid);
-		}
+		if (round == 1) /* tear the file */
+			assert_int_equal(fx_sh("truncate -s 1000 cache/unwind-*/*"), 0);
 	}
-}
-
-static int setup(void **state)
-{
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	pid_t pid = fork();
-	if (pid == 0) {
-		execl("/bin/rm", "rm", "-rf", dir, (char *)NULL);
-		_exit(127);
-	}
-	return waitpid(pid, NULL, 0) == pid ? 0 : -1;
 }
 
 int main(void)
@@ -337,5 +311,5 @@ int main(void)
 		cmocka_unit_test(the_closure_names_program_interpreter_and_libraries),
 		cmocka_unit_test(tables_come_from_the_cache_and_damage_there_is_mended),
 	};
-	return cmocka_run_group_tests_name("image", tests, setup, teardown);
+	return cmocka_run_group_tests_name("image", tests, NULL, NULL);
 }

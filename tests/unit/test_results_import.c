@@ -13,30 +13,14 @@
 #include <unistd.h>
 
 #include "base/sys.h"
+#include "fixture.h"
 #include "results/import.h"
 
 static struct as_error err;
-static char folder[64];
-
-static int setup(void **state)
-{
-	snprintf(folder, sizeof folder, "/tmp/bench-import.XXXXXX");
-	return mkdtemp(folder) ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	char command[100];
-	FILE *p;
-
-	snprintf(command, sizeof command, "rm -rf '%s'", folder);
-	p = popen(command, "r");
-	return p ? pclose(p) : -1;
-}
 
 static void put(const char *name, const char *text)
 {
-	AS_CLEANUP(as_free_autop) char *path = as_xasprintf("%s/%s", folder, name);
+	AS_CLEANUP(as_free_autop) char *path = as_xasprintf("%s/%s", fx_dir(), name);
 	AS_CLEANUP(as_free_autop) char *dir = as_xstrdup(path);
 
 	*strrchr(dir, '/') = 0;
@@ -355,7 +339,7 @@ static void both_shapes_are_read_and_broken_folders_left_out(void **state)
 	put("group/odd2/new/estimates.json", estimates_now);
 	put("group/odd2/new/benchmark.json", "{");
 	put("report/new/estimates.json", estimates_now);
-	assert_int_equal(as_bench_import(folder, NULL, &s, &err), AS_OK);
+	assert_int_equal(as_bench_import(fx_dir(), NULL, &s, &err), AS_OK);
 	assert_int_equal(s.benches.n, 2);
 	now = as_bench_find(&s, "group/now/10", NULL);
 	once = as_bench_find(&s, "group/once", NULL);
@@ -380,12 +364,12 @@ static void a_baseline_is_chosen_and_a_wrong_one_named(void **state)
 
 	put("f/main/estimates.json", estimates_now);
 	put("f/base/estimates.json", estimates_once);
-	assert_int_equal(as_bench_import(folder, "base", &s, &err), AS_OK);
+	assert_int_equal(as_bench_import(fx_dir(), "base", &s, &err), AS_OK);
 	near(s.benches.v[0].time.value, 82e-9);
 	as_bench_set_clear(&s);
-	assert_int_equal(as_bench_import(folder, "nightly", &s, &err), AS_E_NOTFOUND);
+	assert_int_equal(as_bench_import(fx_dir(), "nightly", &s, &err), AS_E_NOTFOUND);
 	assert_non_null(strstr(err.msg, "no baseline 'nightly'; there are 'base', 'main'"));
-	assert_int_equal(as_bench_import(folder, NULL, &s, &err), AS_E_NOTFOUND);
+	assert_int_equal(as_bench_import(fx_dir(), NULL, &s, &err), AS_E_NOTFOUND);
 }
 
 static void the_only_baseline_needs_no_name(void **state)
@@ -393,7 +377,7 @@ static void the_only_baseline_needs_no_name(void **state)
 	struct as_bench_set s;
 
 	put("f/main/estimates.json", estimates_now);
-	assert_int_equal(as_bench_import(folder, NULL, &s, &err), AS_OK);
+	assert_int_equal(as_bench_import(fx_dir(), NULL, &s, &err), AS_OK);
 	assert_int_equal(s.benches.n, 1);
 	as_bench_set_clear(&s);
 }
@@ -402,14 +386,14 @@ static void a_folder_of_summaries_is_read_and_an_empty_one_told(void **state)
 {
 	struct as_bench_set s;
 
-	assert_int_equal(as_bench_import(folder, NULL, &s, &err), AS_E_NOTFOUND);
+	assert_int_equal(as_bench_import(fx_dir(), NULL, &s, &err), AS_E_NOTFOUND);
 	assert_non_null(strstr(err.msg, "holds no results"));
 	put("pkg/a/summary.json",
 	    GUNGRAUN("7",
 		     "\"profiles\":[{\"tool\":\"Callgrind\",\"data\":{\"total\":{\"metrics\":{"
 		     "\"Ir\":{\"values\":{\"new\":687}}}}}}]"));
 	put("pkg/b/summary.json", "{}");
-	assert_int_equal(as_bench_import(folder, NULL, &s, &err), AS_OK);
+	assert_int_equal(as_bench_import(fx_dir(), NULL, &s, &err), AS_OK);
 	assert_int_equal(s.benches.n, 1);
 	assert_string_equal(s.notes.v[0].kind, "skipped");
 	as_bench_set_clear(&s);
@@ -451,13 +435,13 @@ int main(void)
 		cmocka_unit_test(long_names_and_rates_are_read),
 		cmocka_unit_test(what_is_nothing_of_all_this_is_told),
 		cmocka_unit_test_setup_teardown(
-			both_shapes_are_read_and_broken_folders_left_out, setup, teardown),
+			both_shapes_are_read_and_broken_folders_left_out, fx_empty, NULL),
 		cmocka_unit_test_setup_teardown(a_baseline_is_chosen_and_a_wrong_one_named,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(the_only_baseline_needs_no_name, setup,
-						teardown),
+						fx_empty, NULL),
+		cmocka_unit_test_setup_teardown(the_only_baseline_needs_no_name, fx_empty,
+						NULL),
 		cmocka_unit_test_setup_teardown(
-			a_folder_of_summaries_is_read_and_an_empty_one_told, setup, teardown),
+			a_folder_of_summaries_is_read_and_an_empty_one_told, fx_empty, NULL),
 		cmocka_unit_test(criterions_own_example_is_read),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
