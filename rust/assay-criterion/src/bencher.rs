@@ -5,6 +5,25 @@ use crate::black_box;
 use crate::measurement::{Measurement, WallTime};
 use crate::BatchSize;
 
+/// Batches of at most what `$size` says until all iterations are done: `$took` is what one of `$batch`
+/// inputs measured, and `$single` whether every batch is one input. A macro, as what it measures is
+/// asynchronous in some places.
+macro_rules! in_batches {
+    ($b:expr, $size:expr, |$batch:ident, $single:tt| $took:expr) => {{
+        $b.iterated = true;
+        $b.value = $b.measurement.zero();
+        let mut left = $b.iters;
+        let full = batch_of($size, left);
+        let $single = full == 1;
+        while left > 0 {
+            let $batch = full.min(left);
+            let took = $took;
+            $b.value = $b.measurement.add(&$b.value, &took);
+            left -= $batch;
+        }
+    }};
+}
+
 /// Handed to the benchmark function, which calls exactly one of its methods.
 pub struct Bencher<'a, M: Measurement = WallTime> {
     pub(crate) iterated: bool,
@@ -71,13 +90,8 @@ impl<'a, M: Measurement> Bencher<'a, M> {
         S: FnMut() -> I,
         R: FnMut(I) -> O,
     {
-        self.iterated = true;
-        self.value = self.measurement.zero();
-        let mut left = self.iters;
-        let full = batch_of(size, left);
-        while left > 0 {
-            let batch = full.min(left);
-            let took = if full == 1 {
+        in_batches!(self, size, |batch, single| {
+            if single {
                 let input = black_box(setup());
                 let start = begin(self.measurement);
                 let output = routine(input);
@@ -92,10 +106,8 @@ impl<'a, M: Measurement> Bencher<'a, M> {
                 let took = end(self.measurement, start);
                 black_box(outputs);
                 took
-            };
-            self.value = self.measurement.add(&self.value, &took);
-            left -= batch;
-        }
+            }
+        });
     }
 
     /// As `iter_batched`; `routine` borrows the input, which is dropped outside the measured time.
@@ -105,13 +117,8 @@ impl<'a, M: Measurement> Bencher<'a, M> {
         S: FnMut() -> I,
         R: FnMut(&mut I) -> O,
     {
-        self.iterated = true;
-        self.value = self.measurement.zero();
-        let mut left = self.iters;
-        let full = batch_of(size, left);
-        while left > 0 {
-            let batch = full.min(left);
-            let took = if full == 1 {
+        in_batches!(self, size, |batch, single| {
+            if single {
                 let mut input = black_box(setup());
                 let start = begin(self.measurement);
                 let output = routine(&mut input);
@@ -128,10 +135,8 @@ impl<'a, M: Measurement> Bencher<'a, M> {
                 black_box(outputs);
                 black_box(inputs);
                 took
-            };
-            self.value = self.measurement.add(&self.value, &took);
-            left -= batch;
-        }
+            }
+        });
     }
 
     /// The same methods for routines that return futures.
@@ -252,13 +257,8 @@ mod asynchronous {
             F: Future<Output = O>,
         {
             let AsyncBencher { b, runner } = self;
-            b.iterated = true;
-            b.value = b.measurement.zero();
-            let mut left = b.iters;
-            let full = batch_of(size, left);
             runner.block_on(async {
-                while left > 0 {
-                    let batch = full.min(left);
+                in_batches!(b, size, |batch, _| {
                     let inputs = black_box((0..batch).map(|_| setup()).collect::<Vec<_>>());
                     let mut outputs = Vec::with_capacity(batch as usize);
                     let start = begin(b.measurement);
@@ -267,9 +267,8 @@ mod asynchronous {
                     }
                     let took = end(b.measurement, start);
                     black_box(outputs);
-                    b.value = b.measurement.add(&b.value, &took);
-                    left -= batch;
-                }
+                    took
+                });
             });
         }
 
@@ -285,13 +284,8 @@ mod asynchronous {
             F: Future<Output = O>,
         {
             let AsyncBencher { b, runner } = self;
-            b.iterated = true;
-            b.value = b.measurement.zero();
-            let mut left = b.iters;
-            let full = batch_of(size, left);
             runner.block_on(async {
-                while left > 0 {
-                    let batch = full.min(left);
+                in_batches!(b, size, |batch, _| {
                     let mut inputs = black_box((0..batch).map(|_| setup()).collect::<Vec<_>>());
                     let mut outputs = Vec::with_capacity(batch as usize);
                     let start = begin(b.measurement);
@@ -301,9 +295,8 @@ mod asynchronous {
                     let took = end(b.measurement, start);
                     black_box(outputs);
                     black_box(inputs);
-                    b.value = b.measurement.add(&b.value, &took);
-                    left -= batch;
-                }
+                    took
+                });
             });
         }
     }
