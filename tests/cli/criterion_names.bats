@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Benches that Debian's crates ship, unchanged, with assay-criterion in criterion's place: they build, and their
 # benchmarks have the names that criterion gave them (recorded by bench/criterion-drop-in --write-names).
+# beside others
 bats_require_minimum_version 1.5.0
 load lib
 

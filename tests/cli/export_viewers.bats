@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # What firefox, speedscope and chrome exports hold, read a second time by viewers.py. The viewers
 # themselves are asked by tests/exchange.
+# beside others
 bats_require_minimum_version 1.5.0
 load lib
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Sessions of memory in report, flame and export; the figures against those of the program itself.
+# beside others
 bats_require_minimum_version 1.5.0
 load lib
 

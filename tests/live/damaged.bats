@@ -2,6 +2,7 @@
 # Damaged and hostile input, end to end: sessions, the target's files while it is recorded, and
 # names that try to be something else.
 # SPDX-License-Identifier: MIT OR Apache-2.0
+# beside others
 load runs
 
 teardown() {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Functions of running programs detoured: every call counted, the program as it was.
 # SPDX-License-Identifier: MIT OR Apache-2.0
+# beside others
 
 bats_require_minimum_version 1.5.0
 

@@ -3,6 +3,7 @@
 # Stacks are complete, in order and true, whatever the program does with its stack or its life: one
 # recipe a test, each with both engines. What is held: stacks.bash, stack_check.c, folded.py.
 # Code that is linked, moved, hidden or made in other ways: stacks_code.bats.
+# beside others
 bats_require_minimum_version 1.5.0
 variants='main_frame*'
 load stacks

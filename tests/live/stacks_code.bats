@@ -3,6 +3,7 @@
 # Stacks are complete, in order and true, wherever code comes from: libraries loaded in turn, moved,
 # replaced, deleted, hidden and generated code, linkers and layouts, unwind information in odd places.
 # One recipe a test, each with both engines; see stacks.bats.
+# beside others
 bats_require_minimum_version 1.5.0
 variants='shapes-*'
 load stacks
