@@ -43,10 +43,10 @@ assert '"$1"', (b if len(b["samples"]) < 100 else b["name"], c)'
 }
 
 @test "a command that hangs on run 4: --timeout names it, three runs are kept" {
-	nth hangs '[ $n != 4 ] || sleep 1000'
+	nth hangs "[ \$n != 4 ] || sleep 1000.$$"
 	run -1 assay bench -r 10 --timeout 300ms ./hangs
 	[[ $output == *'./hangs '*', 3 runs'*'run 4 did not end within 0.3 s and was ended'* ]]
-	! pgrep -f 'sleep 1000$' || [ -z "$(pgrep -P $$ -f 'sleep 1000$')" ]
+	run -1 pgrep -f "^sleep 1000.$$\$"
 	rm count-hangs
 	run -0 assay bench -r 6 --timeout 300ms -i --format json ./hangs
 	json 'len(b["samples"]) == 6 and "timeout" in notes(b)'
@@ -82,14 +82,15 @@ assert '"$1"', (b if len(b["samples"]) < 100 else b["name"], c)'
 
 @test "an interval around nothing is no regression, and ends with 0" {
 	work_program
-	run -0 assay bench --fail-on slower -r 6 --format json './work 1' './work 1'
-	json 'c["verdict"] in ("undecided", "equal") and c["low"] <= 1 <= c["high"] or c["verdict"] == "faster"'
+	nothing() { json 'c["verdict"] in ("undecided", "equal") and c["low"] <= 1 <= c["high"]'; }
+	tries '[ "$status" = 0 ] && nothing' \
+		assay bench --fail-on slower -r 6 --format json './work 1' './work 1'
 }
 
 @test "a slowdown of a fifth ends with 3, an error with 1, bad usage with 2" {
 	work_program
-	run -3 assay bench --fail-on slower './work 50' './work 60'
-	[[ $output == *'slower '*'./work 60 against ./work 50: +'* ]]
+	tries '[ "$status" = 3 ] && [[ $output == *"slower "*"./work 60 against ./work 50: +"* ]]' \
+		assay bench --fail-on slower './work 50' './work 60'
 	run -0 assay bench -r 12 './work 50' './work 60'
 	run -0 assay bench --fail-on slower -r 12 './work 60' './work 50'
 	run -1 assay bench --fail-on slower ./no-such './work 5'
@@ -111,12 +112,10 @@ assert '"$1"', (b if len(b["samples"]) < 100 else b["name"], c)'
 
 @test "an undecided difference says how much more would tell, and that is enough" {
 	work_program
-	run -0 assay bench -m 4 -M 4 --delta 0.1 './work 20' './work 20'
-	[[ $output == *undecided*'needs '*' s more'* || $output == *undecided*'4 pairs'* ]]
-	run -0 assay bench -r 5 --delta 4 --format json './work 60' './work 66'
-	json 'c["verdict"] in ("undecided", "slower")'
-	run -0 assay bench --delta 4 --format json './work 60' './work 66'
-	json 'c["verdict"] == "slower"'
+	tries '[[ $output == *undecided*"needs "*" s more"* || $output == *undecided*"4 pairs"* ]]' \
+		assay bench -m 4 -M 4 --delta 0.1 './work 20' './work 20'
+	slower() { json 'c["verdict"] == "slower"'; }
+	tries slower assay bench --delta 4 --format json './work 60' './work 66'
 }
 
 @test "peak memory is that of each command" {
@@ -128,18 +127,22 @@ for i in range(0, len(b), 4096): b[i] = 1'" 'true'
 
 @test "a load that begins half way is no difference" {
 	work_program
-	(sleep 1.2 && exec timeout 4 sh -c 'while :; do :; done') 3>&- &
-	run -0 assay bench --budget 4s -m 60 --format json './work 60' --vs './work 60'
-	json 'c["verdict"] in ("equal", "undecided") and b["processes"] >= 20'
+	half_loaded() {
+		(sleep 1.2 && exec timeout 3 sh -c 'while :; do :; done') 3>&- &
+		assay bench --budget 4s -m 60 --delta 5 --format json './work 60' --vs './work 60'
+		wait
+	}
+	none() { json 'c["verdict"] in ("equal", "undecided") and b["processes"] >= 20'; }
+	tries none half_loaded
 }
 
 @test "what a shell costs is taken off with an interval: no infinite ratios, nothing below it clamped" {
-	run -0 assay bench --shell -r 30 --format json 'true' 'echo x'
+	below() { json 'min(b["samples"]) < 0'; }
+	tries below assay bench --shell -r 30 --format json 'true' 'echo x'
 	[[ $output != *[iI]nf* && $output != *[nN]a[nN]* ]]
 	json 'b["low"] < b["mean"] < b["high"] and c["low"] <= c["ratio"] <= c["high"] and "overhead" in notes(b)'
-	json 'min(b["samples"]) < 0'
-	run -0 assay bench --shell -r 15 true
-	[[ $output == *"what is left cannot be told from nothing: run it without a shell"* ]]
+	tries '[[ $output == *"what is left cannot be told from nothing: run it without a shell"* ]]' \
+		assay bench --shell -r 15 true
 }
 
 @test "by default no shell stands between: one process" {
@@ -166,20 +169,17 @@ for i in range(0, len(b), 4096): b[i] = 1'" 'true'
 
 @test "a first run that differs is named with what mends it; three runs define no exception" {
 	nth first '[ $n != 1 ] || sleep 0.3; sleep 0.01'
-	run -0 assay bench -r 12 ./first
-	[[ $output == *'the first run took '*' ms, the others '*' ms'*'--warmup 1'* ]]
-	rm count-first
-	run -0 assay bench -r 12 --warmup 1 ./first
-	[[ $output != *'the first run took'* ]]
-	rm count-first
-	run -0 assay bench -r 3 ./first
-	[[ $output != *'note'* ]]
+	anew() { rm -f count-first && assay bench "$@" ./first; }
+	tries '[[ $output == *"the first run took "*" ms, the others "*" ms"*"--warmup 1"* ]]' anew -r 12
+	tries '[[ $output != *"the first run took"* ]]' anew -r 12 --warmup 1
+	run -0 anew -r 3
+	[[ $output != *'the first run took'* && $output != *' apart'* ]]
 }
 
 @test "a command can be taken off: sleep 0.2 less sleep 0.1" {
-	run -0 assay bench -r 8 --overhead 'sleep 0.1' --format json 'sleep 0.2'
-	json '0.09 < b["mean"] < 0.12 and b["low"] < b["mean"] < b["high"] and b["high"] - b["low"] < 0.05'
-	json '"sleep 0.1 (" in notes(b)["overhead"]'
+	a_tenth() { json '0.09 < b["mean"] < 0.12 and b["high"] - b["low"] < 0.05'; }
+	tries a_tenth assay bench -r 8 --overhead 'sleep 0.1' --format json 'sleep 0.2'
+	json 'b["low"] < b["mean"] < b["high"] and "sleep 0.1 (" in notes(b)["overhead"]'
 	run -1 assay bench -r 8 --overhead false 'sleep 0.2'
 	[[ $output == *"'false', which is to be taken off, failed (status 1)"* ]]
 	run -1 assay bench -r 8 --overhead ./none 'sleep 0.2'
@@ -187,9 +187,10 @@ for i in range(0, len(b), 4096): b[i] = 1'" 'true'
 }
 
 @test "what forks away keeps nothing waiting and does not stay" {
-	cat >daemon <<-'END'
+	local seconds=997.$$ # nobody else's
+	cat >daemon <<-END
 		#!/bin/sh
-		setsid sleep 997 &
+		setsid sleep $seconds &
 		echo started
 	END
 	chmod +x daemon
@@ -197,9 +198,9 @@ for i in range(0, len(b), 4096): b[i] = 1'" 'true'
 	run -0 assay bench -r 3 --output pipe ./daemon
 	[[ $output == *"its runs left "*" behind"* ]]
 	[ $SECONDS -lt 30 ]
-	run -1 pgrep -f '^sleep 997$'
+	run -1 pgrep -f "^sleep $seconds\$"
 	run -0 assay bench -r 1 --leave-running ./daemon
-	run -0 pkill -f '^sleep 997$'
+	run -0 pkill -f "^sleep $seconds\$"
 }
 
 @test "gigabytes are printed into nothing, a pipe, or one file of the last run" {
@@ -211,12 +212,13 @@ for i in range(0, len(b), 4096): b[i] = 1'" 'true'
 }
 
 @test "interrupted: what there is is shown, nothing stays" {
-	(sleep 1.5 && kill -INT "$(pgrep -n -f 'assay bench -r 1000 ')") 3>&- &
-	run -130 assay bench -r 1000 -- sleep 0.0502
+	local short=0.05$$ long=998.$$ # nobody else's
+	(sleep 1.5 && kill -INT "$(pgrep -n -f "assay bench -r 1000 -- sleep $short")") 3>&- &
+	run -130 assay bench -r 1000 -- sleep $short
 	[[ $output == *' runs'*'stopped early'* ]]
-	run -1 pgrep -f '^sleep 0.0502$'
-	(sleep 1 && kill -TERM "$(pgrep -n -f 'assay bench -r 1001 ')") 3>&- &
-	run assay bench -r 1001 --cleanup 'echo cleaned >cleaned' -- sleep 998
+	run -1 pgrep -f "^sleep $short\$"
+	(sleep 1 && kill -TERM "$(pgrep -n -f "assay bench -r 1001 .*sleep $long")") 3>&- &
+	run assay bench -r 1001 --cleanup 'echo cleaned >cleaned' -- sleep $long
 	[ -e cleaned ]
-	run -1 pgrep -f '^sleep 998$'
+	run -1 pgrep -f "^sleep $long\$"
 }

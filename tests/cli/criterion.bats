@@ -256,10 +256,13 @@ setup() {
 }
 
 @test "where the declared work changed, rates are compared" {
-	"$plain" "${quick[@]}" 'sized/100'
-	sed -i 's/"Bytes":800/"Bytes":400/' home/sized/100/base/benchmark.json
-	run -0 "$plain" --bench --measurement-time 1 --fail-on slower 'sized/100'
-	[[ "$output" == *"Performance has improved."*"an iteration does 2 times as much now"* ]]
+	half_the_work_before() { # each run is the next one's baseline
+		"$plain" "${quick[@]}" 'sized/100' >/dev/null &&
+			sed -i 's/"Bytes":800/"Bytes":400/' home/sized/100/base/benchmark.json &&
+			"$plain" --bench --measurement-time 1 --fail-on slower 'sized/100'
+	}
+	tries '[[ $status == 0 && $output == *"Performance has improved."* ]]' half_the_work_before
+	[[ "$output" == *"an iteration does 2 times as much now"* ]]
 }
 
 @test "a baseline of criterion's own is a trend" {
@@ -343,11 +346,12 @@ setup() {
 	./before "${quick[@]}" --save-baseline a 'sum 1000'
 	(cd "$BATS_FILE_TMPDIR/crate" && CARGO_TARGET_DIR=$BATS_FILE_TMPDIR/slow cargo bench --offline -q --bench plain --no-run --features slow)
 	slow=$(ls "$BATS_FILE_TMPDIR"/slow/release/deps/plain-* | grep -v '\.d$')
-	run -3 "$slow" --bench --measurement-time 0.5 --baseline a --fail-on slower 'sum 1000'
-	[[ "$output" == *"Performance has regressed."* ]]
-	run -0 "$slow" --bench --measurement-time 0.5 --baseline a 'sum 1000'
-	[[ "$output" == *"Performance has regressed."* ]]
-	ASSAY_BENCH_FAIL_ON=slower run -0 ./before --bench --measurement-time 0.5 --baseline a 'sum 1000'
+	regressed='[[ $output == *"Performance has regressed."* ]]'
+	tries "[ \$status = 3 ] && $regressed" \
+		"$slow" --bench --measurement-time 0.5 --baseline a --fail-on slower 'sum 1000'
+	tries "[ \$status = 0 ] && $regressed" "$slow" --bench --measurement-time 0.5 --baseline a 'sum 1000'
+	ASSAY_BENCH_FAIL_ON=slower tries '[ $status = 0 ]' \
+		./before --bench --measurement-time 0.5 --baseline a 'sum 1000'
 }
 
 @test "two runs at once leave whole files" {

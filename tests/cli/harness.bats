@@ -19,6 +19,13 @@ json() {
 	"$BENCH" --format json "$@" >out.json 2>err.txt
 }
 
+# likely EXPRESSION ARGS…: as json and holds, for what a busy second of the machine can spoil (lib: tries)
+likely() {
+	local expression=$1
+	shift
+	tries 'holds "$expression"' json "$@"
+}
+
 # holds EXPRESSION: Python, of d (the document), b (its first benchmark), c (its first comparison)
 holds() {
 	python3 - "$1" <<-'PY'
@@ -43,14 +50,12 @@ holds() {
 }
 
 @test "the document is assay.bench/1 and its figures are in order" {
-	json --time 0.4 crc_4k
+	likely "2e-4 < b['iterations'] * b['plain']['min'] < 5e-3" --time 0.4 crc_4k # a batch is about a millisecond
 	holds "d['schema'] == 'assay.bench/1' and b['kind'] == 'function' and b['unit'] == 's'"
 	holds "b['low'] <= b['mean'] <= b['high'] and b['plain']['min'] <= b['mean'] <= b['plain']['max']"
 	holds "len(b['samples']) == b['processes'] >= 3 and len(b['batch_times']) == b['processes'] * b['batches']"
 	holds "b['throughput']['kind'] == 'bytes' and b['throughput']['n'] == 4096"
 	holds "abs(b['throughput']['per_second'] - 4096 / b['mean']) < 1e-3 * b['throughput']['per_second']"
-	# a batch is about a millisecond
-	holds "2e-4 < b['iterations'] * b['plain']['min'] < 5e-3"
 }
 
 @test "assay reads what a bench program writes" {
@@ -60,8 +65,7 @@ holds() {
 }
 
 @test "time grows with the work" {
-	json --time 0.3 sum
-	holds "by['sum/10']['mean'] * 20 < by['sum/1000']['mean'] < by['sum/10']['mean'] * 2000"
+	likely "by['sum/10']['mean'] * 20 < by['sum/1000']['mean'] < by['sum/10']['mean'] * 2000" --time 0.3 sum
 }
 
 @test "allocations, their bytes and the most at once are exact" {
@@ -77,9 +81,9 @@ holds() {
 @test "counting allocations does not touch what is timed" {
 	json --time 0.5 alloc_three
 	cp out.json with.json
-	json --time 0.5 --no-allocations alloc_three
+	likely "0.7 < b['plain']['min'] / json.load(open('with.json'))['benchmarks'][0]['plain']['min'] < 1.4" \
+		--time 0.5 --no-allocations alloc_three
 	holds "'allocations' not in b"
-	holds "0.7 < b['plain']['min'] / json.load(open('with.json'))['benchmarks'][0]['plain']['min'] < 1.4"
 }
 
 @test "a static program has no figure of allocations, rather than a wrong one" {
@@ -129,9 +133,8 @@ holds() {
 
 @test "an iteration of 0.2 s: the budget holds, and two processes have an honest interval" {
 	export COUNT_FILE=$PWD/count
-	json --time 0.5 takes_200ms
-	holds "b['iterations'] == 1 and 2 <= b['processes'] <= 4 and 0.19 < b['mean'] < 0.4"
-	holds "d['seconds'] < 3"
+	likely "b['processes'] <= 4 and b['mean'] < 0.4 and d['seconds'] < 3" --time 0.5 takes_200ms
+	holds "b['iterations'] == 1 and b['processes'] >= 2 and b['mean'] > 0.19"
 	rm count
 	json --time 0.05 takes_200ms
 	holds "b['processes'] == 2 and b['low'] is not None and b['low'] < b['mean'] < b['high']"
@@ -140,8 +143,8 @@ holds() {
 }
 
 @test "a hard end for all benchmarks together" {
-	json --budget 1 sum crc_4k takes_200ms
-	holds "d['seconds'] < 3 and len(d['benchmarks']) == 5"
+	likely "d['seconds'] < 3" --budget 1 sum crc_4k takes_200ms
+	holds "len(d['benchmarks']) == 5"
 }
 
 @test "set-up of a millisecond around 2 ns: planned on the routine, and said" {
@@ -174,8 +177,7 @@ holds() {
 	json --time 0.1 own_constant own_growing
 	holds "'not-proportional' in kinds(by['own_constant'])"
 	holds "'not-proportional' in kinds(by['own_growing'])"
-	json --time 0.1 sum/1000
-	holds "'not-proportional' not in kinds(b)"
+	likely "'not-proportional' not in kinds(b)" --time 0.1 sum/1000
 }
 
 @test "what the harness itself costs is measured and said" {
@@ -189,14 +191,13 @@ holds() {
 }
 
 @test "inputs made one by one, by tens and by thousands cost the same" {
-	json --time 0.5 flip
-	holds "all(0.4 < b['plain']['min'] / by['flip_small']['plain']['min'] < 2.5 for b in d['benchmarks'])"
+	likely "all(0.4 < b['plain']['min'] / by['flip_small']['plain']['min'] < 2.5 for b in d['benchmarks'])" \
+		--time 0.5 flip
 }
 
 @test "one of two speeds per process is called bimodal" {
 	[ "$(cat /proc/sys/kernel/randomize_va_space)" != 0 ] || skip "no address randomisation"
-	json --time 1.2 two_speeds
-	holds "b['processes'] < 20 or 'bimodal' in kinds(b)"
+	likely "b['processes'] < 20 or 'bimodal' in kinds(b)" --time 1.2 two_speeds
 }
 
 @test "a program built without optimisation says so" {
@@ -211,10 +212,9 @@ holds() {
 
 @test "threads begin together: per-thread and joint rates, and how far they overlapped" {
 	[ "$(nproc)" -ge 2 ] || skip "one CPU"
-	json --time 0.3 contend
+	likely "by['contend/threads=4']['per_process']['rate_together'] > 1e6" --time 0.3 contend
 	holds "by['contend/threads=2']['threads'] == 2 and by['contend/threads=4']['threads'] == 4"
 	holds "0 <= by['contend/threads=2']['per_process']['overlap'] <= 1"
-	holds "by['contend/threads=4']['per_process']['rate_together'] > 1e6"
 	holds "'overlap' not in by['contend/threads=1']['per_process']"
 	run "$BENCH" --time 0.2 contend/threads=2
 	[[ $output =~ /s\ a\ thread,\ .*/s\ together\ \(overlap ]]
@@ -224,13 +224,13 @@ holds() {
 
 @test "a slow start is taken once, and said" {
 	export SLOW_START=0.3
-	json --time 1 --exact crc_4k
-	holds "'forked' in kinds(b) and b['processes'] >= 3"
+	likely "b['processes'] >= 3" --time 1 --exact crc_4k
+	holds "'forked' in kinds(b)"
 }
 
 @test "a slow first run is taken once, and said" {
-	json --time 0.3 cold_table
-	holds "'forked' in kinds(b) and b['mean'] < 1e-4"
+	likely "b['mean'] < 1e-4" --time 0.3 cold_table
+	holds "'forked' in kinds(b)"
 }
 
 @test "names that differ from run to run are measured in place, and said" {
@@ -295,8 +295,8 @@ holds() {
 
 @test "a program against its copy: equal, or undecided with the seconds that would decide" {
 	cp "$BENCH" before
-	json --vs ./before --time 3 --delta 20 sum/1000
-	holds "c['verdict'] in ('equal', 'undecided') and c['processes'] >= 3 and c['low'] < c['ratio'] < c['high']"
+	likely "c['verdict'] in ('equal', 'undecided')" --vs ./before --time 3 --delta 20 sum/1000
+	holds "c['processes'] >= 3 and c['low'] < c['ratio'] < c['high']"
 	holds "len(c['pairs']) == c['processes'] and 'not-copied' not in kinds(c)"
 	holds "[x['side'] for x in d['benchmarks']] == ['before', 'now']"
 	holds "c['verdict'] == 'equal' or c['seconds_needed'] is None or c['seconds_needed'] > 0"
@@ -309,20 +309,17 @@ holds() {
 			ASSAY_BENCH_MAIN >a.c
 		cc -O2 -I"$INCLUDE" a.c -o a$n "$LIBRARY" -lm -lpthread
 	done
-	run ./a2 --vs ./a1 --time 10 --fail-on slower
-	[ "$status" = 3 ]
-	[[ $output == *slower* ]]
-	[[ $output != *layout* ]] # no caveat: it is far too much for that
-	run ./a1 --vs ./a2 --time 10 --fail-on slower
-	[ "$status" = 0 ]
-	[[ $output == *faster* ]]
+	# no caveat: it is far too much for that
+	tries '[[ $status == 3 && $output == *slower* && $output != *layout* ]]' \
+		./a2 --vs ./a1 --time 10 --fail-on slower
+	tries '[[ $status == 0 && $output == *faster* ]]' ./a1 --vs ./a2 --time 10 --fail-on slower
 }
 
 @test "our own part of a comparison takes a tenth of its time at most" {
 	cp "$BENCH" before
 	export TELL_CPU=1 COUNT_FILE=$PWD/cpu
-	"$BENCH" --vs ./before --time 2 --delta 0.1 sum/1000
-	[ "$(grep -o '[0-9]*$' cpu)" -lt 200000 ]
+	tries '[ "$(grep -o "[0-9]*$" cpu | tail -1)" -lt 200000 ]' \
+		"$BENCH" --vs ./before --time 2 --delta 0.1 sum/1000
 }
 
 # ---- versions of the protocol ----
@@ -365,7 +362,7 @@ holds() {
 	while read -r file; do
 		case $file in '#'*) ;; *) set -- "$@" "$top/src/$file" ;; esac
 	done <"$top/src/harness/sources.txt"
-	cc -O1 -std=gnu17 -D_GNU_SOURCE -fno-strict-aliasing -I"$INCLUDE" -I"$top/src" \
+	cc -O0 -std=gnu17 -D_GNU_SOURCE -fno-strict-aliasing -I"$INCLUDE" -I"$top/src" \
 		"$BATS_TEST_DIRNAME/harness_bench.c" "$@" -o plain -lm -lpthread -lz
 	run ./plain --test --exact crc_4k
 	[ "$output" = "crc_4k ... ok" ]

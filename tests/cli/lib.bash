@@ -28,6 +28,22 @@ golden() {
 	diff -u "$file" got
 }
 
+# tries CHECK COMMAND…: runs the command until CHECK holds, shell text that sees $status and $output, three times
+# at the most. For what is true with a probability: a verdict has a power below one and an error rate above
+# none, and a shared machine has bad seconds. What must be so each time is asserted without it.
+tries() {
+	local check=$1 attempt
+	shift
+	for attempt in 1 2 3; do
+		run "$@"
+		if eval "$check"; then
+			return 0
+		fi
+		printf 'attempt %d: %s\nstatus %d\n%s\n' "$attempt" "$*" "$status" "$output"
+	done
+	return 1
+}
+
 # same JSON document, by python
 parses_as_json() {
 	python3 -c 'import json, sys; json.load(sys.stdin)'

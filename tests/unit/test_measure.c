@@ -142,7 +142,13 @@ static void twice_the_work_is_slower_and_the_same_is_not(void **state)
 	};
 	struct as_repeat r;
 
-	assert_int_equal(as_repeat(&q, &r, &err), 0);
+	/* a verdict has a power, and the machine is shared: three in a row are a fault */
+	for (int attempt = 1;; attempt++) {
+		assert_int_equal(as_repeat(&q, &r, &err), 0);
+		if (r.look.verdict == AS_VERDICT_SLOWER || attempt == 3)
+			break;
+		as_repeat_clear(&r);
+	}
 	assert_int_equal(r.look.verdict, AS_VERDICT_SLOWER);
 	assert_true(r.look.plain.value > 0.2);
 	assert_int_equal(r.side[0].v.n, r.side[1].v.n);
