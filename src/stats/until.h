@@ -4,7 +4,7 @@
  * within +- `target` of its middle. Looked at again and again, which stops too early where the
  * variance happens to be estimated too small; so the first look waits for AS_UNTIL_RUNS runs, or
  * AS_UNTIL_FIRST_S seconds of one run, and looks come when the recording has grown by a quarter
- * at the least. How much coverage that costs is measured in tests/unit/test_stats_trials.c.
+ * at the least. How much coverage that costs is measured in tests/unit/stats/test_stats_trials.c.
  *
  * Pure; any thread.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* results/hyperfine: from the times of hyperfine's own JSON its five exports again, byte for byte. The
- * files in tests/unit/hyperfine are what hyperfine 1.15.0 wrote. */
+ * files in tests/unit/results/hyperfine are what hyperfine 1.15.0 wrote. */
 #include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
