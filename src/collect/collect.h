@@ -60,6 +60,21 @@ bool as_target_poll(struct as_target *t);
 /* User and system time of a process, 10 ms steps; also of one that nobody has waited for yet. */
 bool as_process_cpu(pid_t pid, uint64_t *ret_user_ns, uint64_t *ret_sys_ns);
 void as_target_clear(struct as_target *t);
+/* As many descriptors for assay itself as it may have; targets have the limit assay began with. */
+void as_raise_fd_limit(void);
+
+/*
+ * What the caller's signal handler has noted, and what comes of it: the first signal is passed on to
+ * a started target, which has a moment to end by itself, still recorded.
+ */
+struct as_interrupt {
+	const volatile int *count; /* signals so far; NULL: none are noted */
+	/* Number of the first one, negative: the terminal sent it to the target as well. NULL: SIGINT. */
+	const volatile int *signal;
+	uint64_t since_ns; /* when the first one was seen; 0: not yet */
+};
+/* True when the measurement shall end. */
+bool as_target_interrupt(const struct as_target *t, struct as_interrupt *i, uint64_t now_ns);
 
 /* ---- options of a recording ---- */
 
@@ -117,6 +132,24 @@ void as_recorder_exit(struct as_recorder *r, uint64_t time_ns, pid_t pid, pid_t 
 void as_recorder_note(struct as_recorder *r, int level, const char *about, const char *remedy,
 		      const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 uint64_t as_recorder_samples(const struct as_recorder *r);
+
+/*
+ * For what records something else than samples (track/), with ids of the session. Processes and
+ * threads are what the caller says they are: a program that another one has executed may be a
+ * process of its own. parent: process id, AS_RECORDER_NONE none.
+ */
+#define AS_RECORDER_NONE UINT32_MAX
+uint32_t as_recorder_add_process(struct as_recorder *r, uint64_t time_ns, pid_t pid,
+				 uint32_t parent, const char *name);
+uint32_t as_recorder_add_thread(struct as_recorder *r, uint64_t time_ns, uint32_t process,
+				pid_t tid, const char *name);
+/* Of a module of the image; AS_RECORDER_NONE: there is no such module. */
+uint32_t as_recorder_module(struct as_recorder *r, uint32_t image_module);
+/* A stack, frame by frame from the outermost on: f on top of node (0: nothing). Returns the node. */
+uint32_t as_recorder_push(struct as_recorder *r, uint32_t node, const struct as_raw_frame *f);
+/* Counts n for the node, whose own frame is leaf: which functions' text is kept. */
+void as_recorder_weigh(struct as_recorder *r, uint32_t node, const struct as_raw_frame *leaf,
+		       uint64_t n);
 /* The image's listener that writes MODULE and MAP records. */
 void as_recorder_listener(struct as_recorder *r, struct as_image_listener *ret);
 
@@ -183,6 +216,17 @@ void as_engine_ring_facts(void *c, struct as_engine_facts *ret);
 extern const struct as_collector *const as_collectors[];
 
 /* ---- a whole recording ---- */
+
+/* What a session says of itself at its beginning: INFO, ARG and RECORDING. Texts may be NULL. */
+struct as_recording_facts {
+	const char *engine, *event, *until;
+	const char *folder; /* where the program runs; NULL: here */
+	char *const *argv;
+	const struct as_target *target;
+	uint64_t start_ns, rate_hz, weight_unit;
+	bool kernel_stacks;
+};
+void as_write_recording_facts(struct as_session_writer *w, const struct as_recording_facts *f);
 
 /* Something the caller knows about the program: a NOTE of the session. */
 struct as_recording_note {

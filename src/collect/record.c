@@ -10,12 +10,10 @@
  */
 #include "collect/record_priv.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/map.h"
@@ -29,59 +27,21 @@ static void info(struct as_recording *r, const char *key, const char *value)
 	as_write_info(r->w, &(struct as_rec_info){AS_STR(key), AS_STR(value)});
 }
 
-static void write_cpu_model(struct as_recording *r)
-{
-	AS_CLEANUP(as_buf_clear) struct as_buf b = {0};
-	char *p, *end;
-
-	if (as_read_file("/proc/cpuinfo", 4 << 20, &b, NULL) < 0 || !b.p)
-		return;
-	p = strstr(b.p, "model name");
-	p = p ? strchr(p, ':') : NULL;
-	if (!p)
-		return;
-	p += strspn(p, ": \t");
-	end = p + strcspn(p, "\n");
-	*end = 0;
-	info(r, "cpu", p);
-}
-
 void as_recording_facts(struct as_recording *r)
 {
-	char cwd[PATH_MAX], text[64];
-	struct utsname u;
-
-	info(r, "version", ASSAY_VERSION);
-	info(r, "engine", r->engine->name);
-	info(r, "event", r->facts.event ? r->facts.event : "");
-	if (r->q->until)
-		info(r, "until", r->q->until);
-	if (r->q->folder ? realpath(r->q->folder, cwd) != NULL
-			 : getcwd(cwd, sizeof cwd) != NULL)
-		info(r, "cwd", cwd);
-	if (!uname(&u)) {
-		info(r, "host", u.nodename);
-		info(r, "kernel", u.release);
-		info(r, "arch", u.machine);
-	}
-	write_cpu_model(r);
-	if (r->target.program_path)
-		info(r, "program", r->target.program_path);
-	if (r->target.attached) {
-		snprintf(text, sizeof text, "%d", (int)r->target.pid);
-		info(r, "pid", text);
-	}
-	for (size_t i = 0; r->q->argv && r->q->argv[i]; i++)
-		as_write_arg(r->w, &(struct as_rec_arg){AS_STR(r->q->argv[i])});
-	as_write_recording(r->w, &(struct as_rec_recording){
+	as_write_recording_facts(r->w,
+				 &(struct as_recording_facts){
+					 .engine = r->engine->name,
+					 .event = r->facts.event,
+					 .until = r->q->until,
+					 .folder = r->q->folder,
+					 .argv = r->q->argv,
+					 .target = &r->target,
 					 .start_ns = r->start_ns,
-					 .start_realtime_ns =
-						 as_realtime_ns() - (as_now_ns() - r->start_ns),
 					 .rate_hz = (uint64_t)(r->q->options.rate_hz + 0.5),
-					 .ncpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN),
 					 .weight_unit = r->facts.weight_unit,
-					 .flags = (r->target.attached ? 1 : 0) |
-						  (r->facts.kernel_stacks ? 2 : 0)});
+					 .kernel_stacks = r->facts.kernel_stacks,
+				 });
 }
 
 /* ---- the session ---- */
@@ -290,6 +250,7 @@ int as_record(const struct as_recording_request *q, struct as_recording_outcome 
 	struct as_recording r = {.q = q,
 				 .out = ret,
 				 .random = as_now_ns(),
+				 .interrupt = {q->interrupted, q->interrupt_signal, 0},
 				 .stdin_at = lseek(STDIN_FILENO, 0, SEEK_CUR)};
 	struct as_error own = {0};
 	int status;

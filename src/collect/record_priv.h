@@ -22,7 +22,8 @@ struct as_recording {
 	struct as_image *im;
 	struct as_recorder *rec;
 	off_t stdin_at; /* where runs begin to read; -1: it is no file */
-	uint64_t first_ns, tick_ns, progress_ns, interrupted_ns;
+	uint64_t first_ns, tick_ns, progress_ns;
+	struct as_interrupt interrupt;
 
 	/* the run that is going on, or was the last */
 	struct as_target target;

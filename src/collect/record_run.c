@@ -7,7 +7,6 @@
 #include "collect/record_priv.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
@@ -20,11 +19,10 @@
 #include "collect/collectors_priv.h"
 #include "collect/recorder_priv.h"
 
-#define MAX_CLOSURE        512
-#define ENOUGH_FDS         65536
-#define PROGRESS_NS        200000000ull
-#define TICK_NS            200000000ull
-#define INTERRUPT_GRACE_NS 1500000000ull
+#define MAX_CLOSURE 512
+#define ENOUGH_FDS  65536
+#define PROGRESS_NS 200000000ull
+#define TICK_NS     200000000ull
 
 void as_recording_progress(struct as_recording *r, uint64_t now, const char *what)
 {
@@ -109,41 +107,6 @@ static int open_engine(struct as_recording *r, struct as_error *err)
 
 /* ---- the loop ---- */
 
-/* True when the terminal sends its signals to the target as well. */
-static bool terminal_signals_target(void)
-{
-	AS_CLEANUP(as_close_autop) int tty = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
-
-	return tty >= 0 && tcgetpgrp(tty) == getpgrp();
-}
-
-/* What the target has to be sent for the interrupt; 0: it has it already. */
-static int signal_to_pass_on(const struct as_recording *r)
-{
-	if (r->q->interrupt_signal)
-		return AS_MAX(*r->q->interrupt_signal, 0);
-	return terminal_signals_target() ? 0 : SIGINT;
-}
-
-/* True when the measurement shall end. The first interrupt reaches the target too: it gets a
- * moment to end by itself, still recorded. */
-static bool handle_interrupt(struct as_recording *r, uint64_t now)
-{
-	int level = as_recording_interrupted(r), sig;
-
-	if (!level)
-		return false;
-	if (level > 1 || r->target.attached)
-		return true;
-	if (!r->interrupted_ns) {
-		r->interrupted_ns = now;
-		sig = signal_to_pass_on(r);
-		if (sig)
-			kill(r->target.pid, sig);
-	}
-	return now > r->interrupted_ns + INTERRUPT_GRACE_NS;
-}
-
 /* The end of the target is when its descriptor says so, not when its samples have been read. */
 static void wait_for_events(struct as_recording *r, int wait_ms)
 {
@@ -192,7 +155,7 @@ static int record_loop(struct as_recording *r, struct as_error *err)
 		}
 		follow_cpu_time(r, now);
 		as_recording_progress(r, now, "recording");
-		if (target_ended(r) || handle_interrupt(r, now))
+		if (target_ended(r) || as_target_interrupt(&r->target, &r->interrupt, now))
 			return 0;
 		if (one && as_recording_look(r, now, false))
 			return 0;
@@ -220,7 +183,7 @@ int as_recording_open_target(struct as_recording *r, struct as_error *err)
 
 /* An event per thread and CPU, a file per module, and BPF programs. The target has got the limits
  * assay was started with at its fork. */
-static void raise_fd_limit(void)
+void as_raise_fd_limit(void)
 {
 	struct rlimit rl, more;
 
@@ -249,7 +212,7 @@ static int start(struct as_recording *r, struct as_error *err)
 {
 	int status;
 
-	raise_fd_limit();
+	as_raise_fd_limit();
 	if (!r->target.attached)
 		prepare_closure(r);
 	status = open_engine(r, err);
@@ -382,7 +345,8 @@ int as_recording_run_plain(struct as_recording *r, struct as_error *err)
 	r->engine = NULL;
 	do
 		wait_for_events(r, r->target.pidfd >= 0 ? 1000 : 2);
-	while (!target_ended(r) && !handle_interrupt(r, as_now_ns()));
+	while (!target_ended(r) &&
+	       !as_target_interrupt(&r->target, &r->interrupt, as_now_ns()));
 	if (r->target.exited && !as_recording_interrupted(r))
 		r->plain_ns = as_recording_time_taken(&r->target);
 	else
@@ -399,7 +363,7 @@ void as_recording_wait_for_target(struct as_recording *r)
 	while (!as_target_poll(&r->target) && as_recording_interrupted(r) < 2) {
 		struct pollfd p = {.fd = r->target.pidfd, .events = POLLIN};
 
-		handle_interrupt(r, as_now_ns());
+		as_target_interrupt(&r->target, &r->interrupt, as_now_ns());
 		poll(&p, 1, r->target.pidfd >= 0 ? 1000 : 20);
 	}
 }

@@ -159,15 +159,30 @@ void as_recorder_callers(struct as_recorder *r, const struct as_raw_frame *frame
 		ret[i] = node = intern_node(r, node, intern_place(r, &frames[i]));
 }
 
-/* The leaf's place and node, to weigh modules and functions; only their counts are touched. */
-static void count_leaf(struct as_recorder *r, const struct as_raw_frame *leaf, uint32_t node)
+uint32_t as_recorder_push(struct as_recorder *r, uint32_t node, const struct as_raw_frame *f)
 {
-	struct as_rec_place *p = &r->places.v[intern_place(r, leaf)];
-	uint32_t *n = node ? &r->node_samples.v[node - 1] : NULL;
+	return intern_node(r, node, intern_place(r, f));
+}
 
-	p->samples += p->samples < UINT32_MAX;
-	if (n)
-		*n += *n < UINT32_MAX;
+static void add_saturated(uint32_t *sum, uint64_t n)
+{
+	*sum = (uint32_t)AS_MIN(*sum + AS_MIN(n, (uint64_t)UINT32_MAX), (uint64_t)UINT32_MAX);
+}
+
+/* The leaf's place and node, to weigh modules and functions; only their counts are touched. */
+static void count_leaf(struct as_recorder *r, const struct as_raw_frame *leaf, uint32_t node,
+		       uint64_t n)
+{
+	add_saturated(&r->places.v[intern_place(r, leaf)].samples, n);
+	if (node)
+		add_saturated(&r->node_samples.v[node - 1], n);
+}
+
+void as_recorder_weigh(struct as_recorder *r, uint32_t node, const struct as_raw_frame *leaf,
+		       uint64_t n)
+{
+	count_leaf(r, leaf, node, n);
+	r->samples += n;
 }
 
 void as_recorder_sample(struct as_recorder *r, const struct as_raw_sample *s)
@@ -183,7 +198,7 @@ void as_recorder_sample(struct as_recorder *r, const struct as_raw_sample *s)
 	};
 
 	if (s->nframes)
-		count_leaf(r, &s->frames[0], (uint32_t)rec.stack);
+		count_leaf(r, &s->frames[0], (uint32_t)rec.stack, 1);
 	as_write_sample(r->w, &rec);
 	r->samples++;
 }
@@ -303,6 +318,11 @@ uint32_t as_rec_module_of_image(struct as_recorder *r, uint32_t image_id)
 		as_vec_push(&r->mod_of_image, AS_NO_ID);
 	r->mod_of_image.v[image_id] = id;
 	return id;
+}
+
+uint32_t as_recorder_module(struct as_recorder *r, uint32_t image_module)
+{
+	return as_rec_module_of_image(r, image_module);
 }
 
 static void add_kernel_module(struct as_recorder *r, const char *name, uint64_t start,

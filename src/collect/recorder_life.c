@@ -83,6 +83,18 @@ static uint32_t add_thread(struct as_recorder *r, uint64_t time_ns, uint32_t pro
 	return id;
 }
 
+uint32_t as_recorder_add_process(struct as_recorder *r, uint64_t time_ns, pid_t pid,
+				 uint32_t parent, const char *name)
+{
+	return add_process(r, time_ns, pid, parent, string_id(r, name));
+}
+
+uint32_t as_recorder_add_thread(struct as_recorder *r, uint64_t time_ns, uint32_t process,
+				pid_t tid, const char *name)
+{
+	return add_thread(r, time_ns, process, tid, string_id(r, name));
+}
+
 static bool is_stale(bool ended, uint64_t end_ns, uint64_t time_ns)
 {
 	return ended && time_ns > end_ns + REUSE_NS;

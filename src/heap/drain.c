@@ -9,6 +9,8 @@
 /* A writer may be preempted between reserving and writing; so long it is waited for. */
 #define STALL_NS 20000000ull
 
+enum { TICK_RECORDS = 1024 };
+
 struct as_heap_drain *as_heap_drain_new(const struct as_heap_area *area,
 					const struct as_heap_host *host,
 					struct as_heap_stacks *stacks)
@@ -191,6 +193,8 @@ static uint64_t run(struct as_heap_drain *d, struct as_drain_ring *r, uint64_t b
 		}
 		advance(r, r->at + 16 * (uint64_t)rec.head.units);
 		n++;
+		if (d->host.tick && ++d->since_tick % TICK_RECORDS == 0)
+			d->host.tick(d->host.ctx);
 		if (forced)
 			break;
 	}
@@ -379,6 +383,38 @@ void as_heap_drain_gone(struct as_heap_drain *d, uint32_t tid)
 		if (__atomic_load_n(&d->area.control->owner[r->index], __ATOMIC_RELAXED) == tid)
 			r->gone = true;
 	}
+}
+
+static bool is_open(const struct as_heap_drain *d, uint32_t process)
+{
+	as_vec_foreach (r, &d->rings) {
+		if (r->process == process || r->process == AS_HEAP_NONE)
+			return true;
+	}
+	as_vec_foreach (o, &d->odd) {
+		if (o->process == process)
+			return true;
+	}
+	return false;
+}
+
+bool as_heap_drain_take(struct as_heap_drain *d, uint32_t pid, struct as_heap_drained *ret)
+{
+	for (uint32_t i = 0; i < d->processes.n; i++) {
+		struct as_drain_process *p = &d->processes.v[i];
+
+		if (p->pub.pid != pid || !p->pub.heap)
+			continue;
+		find_rings(d);
+		if (is_open(d, i))
+			return false;
+		*ret = p->pub;
+		as_map64_clear(&p->frame_of);
+		as_map64_clear(&p->thread_of);
+		*p = (struct as_drain_process){0}; /* its place is not used again */
+		return true;
+	}
+	return false;
 }
 
 void as_heap_drain_finish(struct as_heap_drain *d)

@@ -52,6 +52,8 @@ struct as_heap_host {
 	bool (*locate)(void *ctx, uint32_t pid, uint64_t avma, struct as_heap_frame *ret);
 	/* Mappings have changed, or will: act, then set control->modules_done. May be NULL. */
 	void (*sync)(void *ctx, const struct as_rt_rec_sync *r);
+	/* Now and then in a long round, for clock and heartbeat: about each 100 us. May be NULL. */
+	void (*tick)(void *ctx);
 };
 
 struct as_heap_drained { /* of one process */
@@ -74,6 +76,11 @@ uint64_t as_heap_drain_round(struct as_heap_drain *d, uint64_t until_ns);
 void as_heap_drain_remapped(struct as_heap_drain *d, uint32_t pid);
 /* The thread writes no more; its ring is given back when it has been read. */
 void as_heap_drain_gone(struct as_heap_drain *d, uint32_t tid);
+/*
+ * A process that has ended, and whose rings have been given back: takes it out, with its hook_events, which
+ * are the caller's then. False: something of it is still to be read.
+ */
+bool as_heap_drain_take(struct as_heap_drain *d, uint32_t pid, struct as_heap_drained *ret);
 /* All that is there; what waits is waited for no longer. */
 void as_heap_drain_finish(struct as_heap_drain *d);
 /* n: of processes. Valid until the next round. */

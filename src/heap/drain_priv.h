@@ -72,7 +72,7 @@ struct as_heap_drain {
 	AS_VEC(uint32_t) path;
 	uint64_t until_ns, due_ns; /* due: UINT64_MAX where a ring is crowded */
 	uint64_t *lost_of;         /* per context: as last seen */
-	uint32_t nblocked;
+	uint32_t nblocked, since_tick;
 	AS_VEC(struct as_drain_odd) odd;
 	struct as_drain_freed *freed; /* by hash of the address */
 	bool last;                    /* nothing is waited for */

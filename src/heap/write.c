@@ -85,12 +85,17 @@ static void set_growth(struct as_heap_writer *o, const struct as_heap_tally *t,
 	r->last = LIST(&o->last);
 }
 
-static void write_row(struct as_heap_writer *o, uint32_t process, const struct as_heap *h,
-		      const struct as_heap_tally *t)
+static uint64_t stack_number(const struct as_heap_writer *o, uint32_t stack)
+{
+	return o->stack_of ? o->stack_of[stack] : (uint64_t)o->first_stack + stack + 1;
+}
+
+static void write_row(struct as_heap_writer *o, uint32_t process, uint32_t id,
+		      const struct as_heap *h, const struct as_heap_tally *t)
 {
 	struct as_heap_slope slope;
 	struct as_rec_heap_stack r = {
-		.id = o->nrows++,
+		.id = id,
 		.process = process,
 		.thread = h->threads.v[t->key.thread].number,
 		.domain = t->key.domain,
@@ -112,7 +117,7 @@ static void write_row(struct as_heap_writer *o, uint32_t process, const struct a
 	};
 
 	if (t->key.stack != AS_HEAP_NO_STACK) {
-		r.stack = (uint64_t)o->first_stack + t->key.stack + 1;
+		r.stack = stack_number(o, t->key.stack);
 		r.end = o->stacks->stacks.v[t->key.stack].end;
 	}
 	as_heap_slope(h, t, &slope);
@@ -164,7 +169,7 @@ static void write_process(struct as_heap_writer *o, uint32_t process,
 }
 
 /* Lists are cut by the codec: one record for each so many stacks. */
-static void write_mark(struct as_heap_writer *o, uint32_t process, uint32_t first_row,
+static void write_mark(struct as_heap_writer *o, uint32_t process, const uint32_t *row_of,
 		       const struct as_heap_mark *m)
 {
 	struct as_rec_heap_mark r = {
@@ -177,7 +182,7 @@ static void write_mark(struct as_heap_writer *o, uint32_t process, uint32_t firs
 
 	o->sizes.n = 0;
 	as_vec_foreach (a, &m->tallies) {
-		as_vec_push(&o->sizes, first_row + a->tally);
+		as_vec_push(&o->sizes, row_of[a->tally]);
 		as_vec_push(&o->sizes, a->live.blocks);
 		as_vec_push(&o->sizes, a->live.bytes);
 		if (o->sizes.n < 30000)
@@ -190,15 +195,40 @@ static void write_mark(struct as_heap_writer *o, uint32_t process, uint32_t firs
 	as_write_heap_mark(o->w, &r);
 }
 
-void as_heap_write(struct as_heap_writer *o, uint32_t process, const struct as_heap_drained *p)
+/* Changes whenever a row does, but for its growth. */
+static uint64_t version_of(const struct as_heap_tally *t)
 {
-	const struct as_heap *h = p->heap;
-	uint32_t first_row = o->nrows;
+	uint64_t v = as_mix64(t->allocs + 1);
 
-	write_process(o, process, p);
-	as_vec_foreach (t, &h->tallies)
-		write_row(o, process, h, t);
-	as_vec_foreach (row, &h->timeline)
+	v = as_mix64(v ^ t->frees) ^ as_mix64(t->failed + t->remote_frees);
+	return as_mix64(v ^ t->peak.bytes) ^ as_mix64(t->live.bytes ^ t->bytes << 20);
+}
+
+static void write_rows(struct as_heap_writer *o, uint32_t process, const struct as_heap *h,
+		       struct as_heap_written *so_far, bool last)
+{
+	for (size_t i = 0; i < h->tallies.n; i++) {
+		const struct as_heap_tally *t = &h->tallies.v[i];
+		uint64_t version = version_of(t);
+
+		if (i >= so_far->row_of.n) {
+			as_vec_push(&so_far->row_of, o->nrows++);
+			as_vec_push(&so_far->version, 0);
+		} else if (so_far->version.v[i] == version && !last) {
+			continue;
+		}
+		so_far->version.v[i] = version;
+		write_row(o, process, so_far->row_of.v[i], h, t);
+	}
+}
+
+static void write_times(struct as_heap_writer *o, uint32_t process, const struct as_heap *h,
+			struct as_heap_written *so_far)
+{
+	as_vec_foreach (row, &h->timeline) {
+		if (so_far->time_ns && row->time_ns <= so_far->time_ns)
+			continue;
+		so_far->time_ns = row->time_ns;
 		as_write_heap_time(o->w, &(struct as_rec_heap_time){
 						 .process = process,
 						 .time_ns = row->time_ns,
@@ -208,6 +238,22 @@ void as_heap_write(struct as_heap_writer *o, uint32_t process, const struct as_h
 						 .mapped_bytes = row->mapped_bytes,
 						 .resident_bytes = row->resident_bytes,
 					 });
+	}
+}
+
+void as_heap_write_so_far(struct as_heap_writer *o, uint32_t process,
+			  const struct as_heap_drained *p, struct as_heap_written *so_far,
+			  bool last)
+{
+	const struct as_heap *h = p->heap;
+
+	write_process(o, process, p);
+	write_rows(o, process, h, so_far, last);
+	write_times(o, process, h, so_far);
+	for (; so_far->marks < h->marks.n; so_far->marks++)
+		write_mark(o, process, so_far->row_of.v, &h->marks.v[so_far->marks]);
+	if (!last)
+		return;
 	as_vec_foreach (f, &h->flows)
 		as_write_heap_flow(o->w, &(struct as_rec_heap_flow){
 						 .source = h->threads.v[f->from].number,
@@ -215,6 +261,18 @@ void as_heap_write(struct as_heap_writer *o, uint32_t process, const struct as_h
 						 .blocks = f->freed.blocks,
 						 .bytes = f->freed.bytes,
 					 });
-	as_vec_foreach (m, &h->marks)
-		write_mark(o, process, first_row, m);
+}
+
+void as_heap_write(struct as_heap_writer *o, uint32_t process, const struct as_heap_drained *p)
+{
+	struct as_heap_written none = {0};
+
+	as_heap_write_so_far(o, process, p, &none, true);
+	as_heap_written_clear(&none);
+}
+
+void as_heap_written_clear(struct as_heap_written *w)
+{
+	as_vec_clear(&w->row_of);
+	as_vec_clear(&w->version);
 }

@@ -25,6 +25,8 @@ struct as_heap_writer {
 	struct as_session_writer *w;
 	const struct as_heap_stacks *stacks;
 	uint32_t first_frame, first_stack;
+	/* Where the caller has written the stacks itself: their numbers in the session + 1. */
+	const uint32_t *stack_of;
 	uint32_t nframes, nstacks; /* written so far */
 	uint32_t nrows;
 	AS_VEC(uint64_t) sizes, ages, times, last; /* lists of the record being written */
@@ -35,5 +37,20 @@ void as_heap_writer_init(struct as_heap_writer *o, struct as_session_writer *w,
 void as_heap_writer_clear(struct as_heap_writer *o);
 void as_heap_write_stacks(struct as_heap_writer *o);
 void as_heap_write(struct as_heap_writer *o, uint32_t process, const struct as_heap_drained *p);
+
+/*
+ * The same for a process that goes on, as often as wanted: rows that have changed are written anew, and
+ * replace what was there. `last`: it has ended, as_heap_finish was called; otherwise as_heap_settle.
+ */
+struct as_heap_written {          /* zeroed before the first time */
+	AS_VEC(uint32_t) row_of;  /* by tally: the row's id */
+	AS_VEC(uint64_t) version; /* what the row was made of */
+	uint64_t time_ns;         /* the time line is written up to here */
+	size_t marks;
+};
+void as_heap_write_so_far(struct as_heap_writer *o, uint32_t process,
+			  const struct as_heap_drained *p, struct as_heap_written *so_far,
+			  bool last);
+void as_heap_written_clear(struct as_heap_written *w);
 
 #endif

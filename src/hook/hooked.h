@@ -35,6 +35,7 @@
 #include "base/err.h"
 #include "hook/allocators.h"
 #include "hook/plan.h"
+#include "image/image.h"
 
 struct as_hook_spec {
 	const void *image; /* struct as_rt_image and what follows */
@@ -43,7 +44,11 @@ struct as_hook_spec {
 	uint32_t context_max;  /* 0: AS_RT_CONTEXTS; fewer where address space is limited */
 	uint32_t ring_bytes;   /* 0: 1 MiB */
 	uint32_t flags;        /* enum as_rt_flags to begin with */
+	uint32_t full_wait_us; /* AS_RT_WAIT_FULL: how long for room in a ring, at most */
 	const char *cache_dir; /* of unwind tables; may be NULL */
+	/* Where modules are known by; the caller's, and outlives what is hooked. NULL: one of its own.
+	 * A process's map in it is as of the last look. */
+	struct as_image *modules;
 	uint64_t
 		exec_wait_ns; /* as_hook_launch: how long to wait for the exec; 0: without end */
 };

@@ -85,7 +85,7 @@ struct as_hooked *as_hooked_new(pid_t pid, const struct as_hook_spec *spec,
 	if (has_fsgsbase(pid))
 		h->spec.flags |= AS_RT_FSGSBASE;
 	h->has_shadow_stack = has_shadow_stack(pid);
-	h->image = as_image_new(spec->cache_dir);
+	h->image = spec->modules ? spec->modules : as_image_new(spec->cache_dir);
 	snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
 	h->mem_fd = open(path, O_RDWR | O_CLOEXEC);
 	if (h->mem_fd >= 0)
@@ -120,7 +120,8 @@ void as_hook_free(struct as_hooked *h)
 		close(h->shared_fd);
 	if (h->mem_fd >= 0)
 		close(h->mem_fd);
-	as_image_free(h->image);
+	if (!h->spec.modules)
+		as_image_free(h->image);
 	free(h);
 }
 
@@ -375,6 +376,7 @@ static void set_up_control(struct as_hooked *h)
 	c->pid = (uint32_t)h->pid;
 	c->clock_ns = as_now_ns();
 	c->flags = h->spec.flags;
+	c->full_wait_us = h->spec.full_wait_us;
 	if (as_maps_read(h->pid, &maps, NULL) == 0) {
 		as_vec_foreach (m, &maps.map) {
 			if (m->kind == AS_MAP_STACK)
