@@ -3,19 +3,15 @@
  * assay record: runs a program (or attaches to one) and keeps where its CPU time went. Standard
  * output, input and the exit status belong to the program; what assay says goes to standard error.
  */
-#include <errno.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/sys.h"
 #include "cli/cmds_priv.h"
 #include "cli/record_until.h"
+#include "cli/recording.h"
 #include "collect/collect.h"
-#include "view/summary.h"
 
 struct record_args {
 	const char *output;
@@ -28,7 +24,7 @@ struct record_args {
 	bool measure_overhead, no_inline, no_kernel, no_inherit, no_source, quiet;
 };
 
-enum { PROGRESS_AFTER_MS = 1000, PROGRESS_EVERY_MS = 250, OVERHEAD_PAIRS = 10 };
+enum { OVERHEAD_PAIRS = 10 };
 #define UNTIL_LIMIT_NS 300000000000ull
 
 static const char *const engine_names[] = {NULL, "kernel", "ring"}; /* order of --engine */
@@ -149,150 +145,9 @@ static const struct as_option record_options[] = {
 	{0},
 };
 
-/* ---- signals ---- */
-
-static volatile int interrupted, interrupt_signal;
-
-/* SI_KERNEL: from the terminal, which sends it to the program as well. The third one is not
- * caught: whatever takes long then, that ends assay. */
-static void on_interrupt(int sig, siginfo_t *info, void *context)
-{
-	if (!interrupted)
-		interrupt_signal = info->si_code == SI_KERNEL ? -sig : sig;
-	if (++interrupted > 1)
-		signal(sig, SIG_DFL);
-}
-
-static void on_pipe(int sig, siginfo_t *info, void *context)
-{
-}
-
-/*
- * Handlers, not SIG_IGN: a started program gets the default back at its exec, as if assay were
- * not there. What the caller had ignored (nohup) stays ignored for both.
- */
-static void catch_signal(int sig, void (*handler)(int, siginfo_t *, void *))
-{
-	struct sigaction old,
-		sa = {.sa_sigaction = handler, .sa_flags = SA_RESTART | SA_SIGINFO};
-
-	if (sigaction(sig, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-		sigaction(sig, &sa, NULL);
-}
-
-/* ---- progress ---- */
-
-struct progress {
-	bool shown;
-	uint64_t last_ns, duration_ns;
-};
-
 static void on_progress(void *ctx, uint64_t elapsed_ns, uint64_t samples, const char *what)
 {
-	struct progress *p = ctx;
-	struct as_buf b = {0};
-
-	if (elapsed_ns < (uint64_t)PROGRESS_AFTER_MS * 1000000 ||
-	    (p->shown && elapsed_ns - p->last_ns < (uint64_t)PROGRESS_EVERY_MS * 1000000))
-		return;
-	p->last_ns = elapsed_ns;
-	p->shown = true;
-	as_buf_addf(&b, "\r\033[K%s: ", what ? what : "recording");
-	as_fmt_duration(&b, elapsed_ns);
-	if (p->duration_ns) {
-		as_buf_adds(&b, " of ");
-		as_fmt_duration(&b, p->duration_ns);
-	}
-	as_buf_adds(&b, ", ");
-	as_fmt_count(&b, samples);
-	as_buf_adds(&b, p->duration_ns ? " samples" : " samples; Ctrl-C ends and keeps it");
-	(void)as_write_all(STDERR_FILENO, b.p, b.len, NULL); /* progress only */
-	as_buf_clear(&b);
-}
-
-static void end_progress(const struct progress *p)
-{
-	if (p->shown)
-		(void)as_write_all(STDERR_FILENO, "\r\033[K", 4, NULL); /* progress only */
-}
-
-/* ---- names and statuses ---- */
-
-static char *default_output(const struct as_cmd_ctx *ctx, int64_t pid)
-{
-	struct as_buf name = {0};
-
-	if (pid) {
-		AS_CLEANUP(as_free_autop)
-		char *comm = as_xasprintf("/proc/%lld/comm", (long long)pid);
-
-		/* a process that is gone fails later, by name */
-		(void)as_read_file(comm, 64, &name, NULL);
-		if (name.len && name.p[name.len - 1] == '\n')
-			name.p[--name.len] = 0;
-		for (size_t i = 0; i < name.len; i++) {
-			if (name.p[i] == '/' || (unsigned char)name.p[i] < ' ')
-				name.p[i] = '-';
-		}
-	} else if (ctx->program_name) {
-		as_buf_adds(&name, ctx->program_name);
-	} else {
-		const char *slash = strrchr(ctx->operands[0], '/');
-
-		as_buf_adds(&name, slash && slash[1] ? slash + 1 : ctx->operands[0]);
-	}
-	if (!name.len || name.p[0] == '.' || name.p[0] == '-')
-		as_buf_adds(&name, "program");
-	as_buf_adds(&name, ".assay");
-	return as_buf_detach(&name);
-}
-
-/* As env and nice do: 127 when the program does not exist, 126 when it cannot be run. */
-static int launch_failure(const struct as_recording_outcome *o)
-{
-	if (!o->exec_errno)
-		return AS_EXIT_ASSAY_FAILED;
-	return o->exec_errno == ENOENT ? AS_EXIT_NO_PROGRAM : AS_EXIT_NOT_EXECUTABLE;
-}
-
-static int program_status(const struct as_recording_outcome *o)
-{
-	if (!o->launched)
-		return AS_EXIT_FINE;
-	if (WIFSIGNALED(o->wait_status))
-		return 128 + WTERMSIG(o->wait_status);
-	return WIFEXITED(o->wait_status) ? WEXITSTATUS(o->wait_status) : AS_EXIT_FINE;
-}
-
-/* ---- after the run ---- */
-
-/* A summary that fails does not fail the recording: the session is there. */
-static void print_summary(const struct as_cmd_ctx *ctx, const char *path)
-{
-	const struct record_args *a = ctx->args;
-	struct as_style style = {
-		.width = as_term_width(STDERR_FILENO),
-		.color = as_term_color(STDERR_FILENO, (enum as_color)ctx->common->color),
-	};
-	struct as_model *m = NULL;
-	struct as_error err = {0};
-	struct as_buf out = {0};
-	int r;
-
-	if (a->quiet || strcmp(path, "-") == 0)
-		return;
-	r = as_model_load(path, &m, &err);
-	if (r == 0) {
-		as_buf_addc(&out, '\n');
-		r = as_summary_text(m, strchr(path, '/') ? path : NULL, &style, &out, &err);
-	}
-	if (r == 0)
-		/* nowhere left to tell */
-		(void)as_write_all(STDERR_FILENO, out.p, out.len, NULL);
-	else
-		as_err_print(&err, (enum as_color)ctx->common->color);
-	as_buf_clear(&out);
-	as_model_free(m);
+	as_progress_tell(ctx, elapsed_ns, samples, what);
 }
 
 static int check_request(const struct as_cmd_ctx *ctx, struct as_error *err)
@@ -334,7 +189,7 @@ static void ask_for_runs(const struct record_args *a, struct as_record_until *un
 static int record_run(struct as_cmd_ctx *ctx, struct as_error *err)
 {
 	const struct record_args *a = ctx->args;
-	struct progress progress = {.duration_ns = a->duration_ns};
+	struct as_progress progress = {.duration_ns = a->duration_ns, .unit = "samples"};
 	struct as_recording_outcome outcome = {0};
 	struct as_record_until until;
 	AS_CLEANUP(as_free_autop) char *path = NULL, *cache = as_cache_dir();
@@ -343,7 +198,7 @@ static int record_run(struct as_cmd_ctx *ctx, struct as_error *err)
 
 	if (r < 0)
 		return r;
-	path = a->output ? as_xstrdup(a->output) : default_output(ctx, a->pid);
+	path = a->output ? as_xstrdup(a->output) : as_recording_output(ctx, a->pid, ".assay");
 	if (as_fitness_look(ctx->operands[0], a->pid, &fitness) && !a->quiet)
 		as_fitness_print(&fitness);
 
@@ -365,8 +220,8 @@ static int record_run(struct as_cmd_ctx *ctx, struct as_error *err)
 			    .no_source = a->no_source},
 		.notes = &unfit,
 		.nnotes = fitness.text ? 1 : 0,
-		.interrupted = &interrupted,
-		.interrupt_signal = &interrupt_signal,
+		.interrupted = &as_interrupts,
+		.interrupt_signal = &as_interrupt_signal,
 	};
 
 	ask_for_runs(a, &until, &q);
@@ -375,20 +230,17 @@ static int record_run(struct as_cmd_ctx *ctx, struct as_error *err)
 		q.progress = on_progress;
 		q.progress_ctx = &progress;
 	}
-	catch_signal(SIGINT, on_interrupt);
-	catch_signal(SIGTERM, on_interrupt);
-	catch_signal(SIGHUP, on_interrupt);
-	catch_signal(SIGQUIT, on_interrupt);
-	catch_signal(SIGPIPE, on_pipe);
+	as_interrupts_catch();
 	r = as_record(&q, &outcome, err);
-	end_progress(&progress);
+	as_progress_end(&progress);
 	if (r < 0) {
 		if (!a->pid)
-			ctx->fail_exit = launch_failure(&outcome);
+			ctx->fail_exit = as_recording_failure(&outcome);
 		return r;
 	}
-	print_summary(ctx, path);
-	return program_status(&outcome);
+	if (!a->quiet)
+		as_recording_summary(ctx, path);
+	return as_recording_status(&outcome);
 }
 
 const struct as_cmd as_cmd_record = {

@@ -8,6 +8,7 @@
 
 extern const struct as_cmd as_cmd_bench;
 extern const struct as_cmd as_cmd_record;
+extern const struct as_cmd as_cmd_heap;
 extern const struct as_cmd as_cmd_report;
 extern const struct as_cmd as_cmd_annotate;
 extern const struct as_cmd as_cmd_flame;

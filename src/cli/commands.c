@@ -8,9 +8,9 @@
 #include "cli/cmds_priv.h"
 
 const struct as_cmd *const as_commands[] = {
-	&as_cmd_doctor,   &as_cmd_record, &as_cmd_stat, &as_cmd_bench,  &as_cmd_report,
-	&as_cmd_annotate, &as_cmd_flame,  &as_cmd_view, &as_cmd_export, &as_cmd_diff,
-	&as_cmd_cargo,    &as_cmd_help,   NULL,
+	&as_cmd_doctor, &as_cmd_record,   &as_cmd_heap,  &as_cmd_stat, &as_cmd_bench,
+	&as_cmd_report, &as_cmd_annotate, &as_cmd_flame, &as_cmd_view, &as_cmd_export,
+	&as_cmd_diff,   &as_cmd_cargo,    &as_cmd_help,  NULL,
 };
 
 const struct as_option as_common_options[] = {

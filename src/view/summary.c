@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/sys.h"
+#include "view/memory.h"
 #include "view/next.h"
 #include "view/report.h"
 #include "view/trust.h"
@@ -68,6 +69,8 @@ int as_summary_text(const struct as_model *m, const char *file, const struct as_
 	while (q.top < ROWS && q.top < p->rows.n && p->rows.v[q.top].self.value >= ROW_WORTH)
 		q.top++;
 	as_report_header(m, style, out);
+	if (m->heap.is)
+		as_memory_header(m, style, out);
 	as_buf_addc(out, '\n');
 	as_report_flat(&q, p, style, &t);
 	if (t.nrows) {
@@ -79,7 +82,10 @@ int as_summary_text(const struct as_model *m, const char *file, const struct as_
 
 	struct as_next_request next = {.model = m, .flat = p, .file = file, .asked = &q.query};
 
-	as_next_text(&next, style, out);
+	if (m->heap.is)
+		as_memory_next(m, file, style, out);
+	else
+		as_next_text(&next, style, out);
 	as_table_clear(&t);
 	as_profile_free(p);
 	return 0;

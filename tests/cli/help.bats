@@ -15,7 +15,7 @@ load lib
 }
 
 @test "every command: usage, three examples, options with defaults" {
-	for command in record report annotate flame export; do
+	for command in record heap report annotate flame export; do
 		run -0 assay $command --help
 		golden "help-$command"
 		[ "$(printf '%s\n' "$output" | grep -c '^  assay ')" = 3 ]

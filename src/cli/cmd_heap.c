@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * assay heap: runs a program (or attaches to one) and keeps where its memory went, allocation by
+ * allocation. Standard output, input and the exit status belong to the program; what assay says goes to
+ * standard error.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/sys.h"
+#include "cli/cmds_priv.h"
+#include "cli/recording.h"
+#include "track/track.h"
+
+struct heap_args {
+	const char *output;
+	int64_t pid;
+	uint64_t duration_ns;
+	bool live, no_inline, no_source, quiet;
+};
+
+#define LIVE_EVERY_NS     1000000000ull
+#define PROGRESS_EVERY_NS 250000000ull
+enum { HEADER_EVERY = 20 };
+
+static const struct as_option heap_options[] = {
+	{.name = "pid",
+	 .letter = 'p',
+	 .type = AS_OPT_INT,
+	 .at = offsetof(struct heap_args, pid),
+	 .arg = "PID",
+	 .min = 1,
+	 .max = 4194304,
+	 .group = "What is recorded",
+	 .help = "attach to a running process, all its threads, instead of starting one; what "
+		 "it had allocated before stays unknown"},
+	{.name = "duration",
+	 .type = AS_OPT_DURATION,
+	 .at = offsetof(struct heap_args, duration_ns),
+	 .arg = "TIME",
+	 .min = 0.001,
+	 .max = 1e7,
+	 .def_text = "until the program ends or Ctrl-C",
+	 .group = "What is recorded",
+	 .help = "stop recording after 10, 1.5m, 200ms …; a started program goes on"},
+	{.name = "live",
+	 .type = AS_OPT_FLAG,
+	 .at = offsetof(struct heap_args, live),
+	 .group = "While it runs",
+	 .help = "a line every second: what is allocated, the peak, calls per second"},
+	{.name = "output",
+	 .letter = 'o',
+	 .type = AS_OPT_TEXT,
+	 .at = offsetof(struct heap_args, output),
+	 .arg = "FILE",
+	 .def_text = "PROGRAM.heap.assay",
+	 .group = "Output",
+	 .help = "the session to write"},
+	{.name = "no-inline",
+	 .type = AS_OPT_FLAG,
+	 .at = offsetof(struct heap_args, no_inline),
+	 .group = "Output",
+	 .help = "do not look up inlined functions: quicker for very large programs"},
+	{.name = "no-source",
+	 .type = AS_OPT_FLAG,
+	 .at = offsetof(struct heap_args, no_source),
+	 .group = "Output",
+	 .help = "keep no source lines of the functions that allocate most; their "
+		 "instructions and line numbers are kept all the same"},
+	{.name = "quiet",
+	 .letter = 'q',
+	 .type = AS_OPT_FLAG,
+	 .at = offsetof(struct heap_args, quiet),
+	 .group = "Output",
+	 .help = "no summary, no progress"},
+	{0},
+};
+
+/* ---- while it runs ---- */
+
+struct live {
+	unsigned rows;
+	struct as_track_state last;
+	struct as_progress progress; /* without --live */
+};
+
+static void right(struct as_buf *out, const struct as_buf *text, size_t width)
+{
+	size_t w = as_text_width(text->p, text->len);
+
+	as_buf_fill(out, ' ', width - AS_MIN(w, width));
+	as_buf_add(out, text->p, text->len);
+}
+
+static void bytes_cell(struct as_buf *out, uint64_t bytes)
+{
+	struct as_buf b = {0};
+
+	as_fmt_bytes(&b, bytes);
+	right(out, &b, 12);
+	as_buf_clear(&b);
+}
+
+static void count_cell(struct as_buf *out, uint64_t n)
+{
+	struct as_buf b = {0};
+
+	as_fmt_count(&b, n);
+	right(out, &b, 13);
+	as_buf_clear(&b);
+}
+
+static uint64_t per_second(uint64_t n, uint64_t before, uint64_t ns)
+{
+	return ns && n > before ? (uint64_t)((double)(n - before) * 1e9 / (double)ns) : 0;
+}
+
+static void live_row(struct live *l, const struct as_track_state *s, struct as_buf *out)
+{
+	uint64_t ns = s->elapsed_ns - l->last.elapsed_ns;
+	struct as_buf time = {0};
+
+	if (l->rows++ % HEADER_EVERY == 0)
+		as_buf_adds(out, "     after        live       blocks        peak    resident"
+				 "     allocs/s      frees/s\n");
+	as_fmt_duration(&time, s->elapsed_ns);
+	right(out, &time, 10);
+	as_buf_clear(&time);
+	bytes_cell(out, s->live_bytes);
+	count_cell(out, s->live_blocks);
+	bytes_cell(out, s->peak_bytes);
+	bytes_cell(out, s->resident_bytes);
+	count_cell(out, per_second(s->allocs, l->last.allocs, ns));
+	count_cell(out, per_second(s->frees, l->last.frees, ns));
+	as_buf_addc(out, '\n');
+	l->last = *s;
+}
+
+static void on_live(void *ctx, const struct as_track_state *s)
+{
+	struct as_buf out = {0};
+
+	live_row(ctx, s, &out);
+	(void)as_write_all(STDERR_FILENO, out.p, out.len, NULL); /* nowhere left to tell */
+	as_buf_clear(&out);
+}
+
+static void on_progress(void *ctx, const struct as_track_state *s)
+{
+	struct live *l = ctx;
+
+	as_progress_tell(&l->progress, s->elapsed_ns, s->events, NULL);
+}
+
+/* A started program may be drawing on the same terminal: progress only beside others. */
+static void ask_for_state(const struct heap_args *a, struct live *l, struct as_track_request *q)
+{
+	if (a->live) {
+		q->state = on_live;
+		q->state_every_ns = LIVE_EVERY_NS;
+	} else if (!a->quiet && isatty(STDERR_FILENO) && a->pid) {
+		q->state = on_progress;
+		q->state_every_ns = PROGRESS_EVERY_NS;
+	}
+	q->state_ctx = l;
+}
+
+/* ---- the command ---- */
+
+static int check_request(const struct as_cmd_ctx *ctx, struct as_error *err)
+{
+	const struct heap_args *a = ctx->args;
+
+	if (a->pid && ctx->noperands)
+		return as_fail(err, AS_E_USAGE, 0, "heap takes a program or --pid, not both");
+	if (!a->pid && !ctx->noperands)
+		return as_fail(err, AS_E_USAGE, 0,
+			       "heap needs a program or --pid\n"
+			       "assay heap -- ./app args\nassay heap --help");
+	return 0;
+}
+
+static int heap_run(struct as_cmd_ctx *ctx, struct as_error *err)
+{
+	const struct heap_args *a = ctx->args;
+	struct live live = {.progress = {.duration_ns = a->duration_ns, .unit = "events"}};
+	struct as_recording_outcome outcome = {0};
+	AS_CLEANUP(as_free_autop) char *path = NULL, *cache = as_cache_dir();
+	int r = check_request(ctx, err);
+
+	if (r < 0)
+		return r;
+	path = a->output ? as_xstrdup(a->output)
+			 : as_recording_output(ctx, a->pid, ".heap.assay");
+
+	struct as_track_request q = {
+		.argv = a->pid ? NULL : ctx->operands,
+		.folder = ctx->program_folder,
+		.pid = (pid_t)a->pid,
+		.duration_ns = a->duration_ns,
+		.output = path,
+		.resolve = {.cache_dir = cache,
+			    .no_inlines = a->no_inline,
+			    .no_source = a->no_source},
+		.interrupted = &as_interrupts,
+		.interrupt_signal = &as_interrupt_signal,
+	};
+
+	ask_for_state(a, &live, &q);
+	as_interrupts_catch();
+	r = as_track(&q, &outcome, err);
+	as_progress_end(&live.progress);
+	if (r < 0) {
+		if (!a->pid)
+			ctx->fail_exit = as_recording_failure(&outcome);
+		return r;
+	}
+	if (!a->quiet)
+		as_recording_summary(ctx, path);
+	return as_recording_status(&outcome);
+}
+
+const struct as_cmd as_cmd_heap = {
+	.name = "heap",
+	.group = "Measure",
+	.summary = "record where the memory of a program goes, allocation by allocation",
+	.usage = "[options] [--] PROGRAM [ARGS…]\n[options] -p PID",
+	.options = heap_options,
+	.examples = {{"assay heap -- ./target/release/app args", "a run from start to end"},
+		     {"assay heap -p 4242 --duration 10", "ten seconds of a running process"},
+		     {"assay heap --live -- ./server", "and see it while it runs"}},
+	.operand = "a program",
+	.max_operands = -1,
+	.flags = AS_CMD_RUNS_PROGRAM,
+	.args_size = sizeof(struct heap_args),
+	.run = heap_run,
+};

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What the commands that record a program have in common: signals, names, statuses, the summary. */
+#ifndef AS_CLI_RECORDING_H
+#define AS_CLI_RECORDING_H
+
+#include "cli/commands.h"
+#include "collect/collect.h"
+
+/* Signals so far, and the first one, as recordings want them (struct as_interrupt). */
+extern volatile int as_interrupts, as_interrupt_signal;
+/*
+ * SIGINT, SIGTERM, SIGHUP and SIGQUIT are noted, SIGPIPE does nothing. Handlers, not SIG_IGN: a started
+ * program gets the default back at its exec, as if assay were not there. What the caller had ignored
+ * (nohup) stays ignored for both.
+ */
+void as_interrupts_catch(void);
+
+/* NAME of the program, or of process pid, and end: "app.assay". Caller frees. */
+char *as_recording_output(const struct as_cmd_ctx *ctx, int64_t pid, const char *end);
+/* As env and nice do: 127 when the program does not exist, 126 when it cannot be run. */
+int as_recording_failure(const struct as_recording_outcome *o);
+/* The exit status of assay: that of the program. */
+int as_recording_status(const struct as_recording_outcome *o);
+/* To standard error. A summary that fails does not fail the recording: the session is there. */
+void as_recording_summary(const struct as_cmd_ctx *ctx, const char *path);
+
+/* A line of progress that is written over itself, on standard error. */
+struct as_progress {
+	bool shown;
+	uint64_t last_ns, duration_ns;
+	const char *unit; /* of what is counted: "samples" */
+};
+void as_progress_tell(struct as_progress *p, uint64_t elapsed_ns, uint64_t count,
+		      const char *what);
+void as_progress_end(const struct as_progress *p);
+
+#endif

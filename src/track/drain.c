@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The second thread: reads the rings of all areas, sets their clocks, and gives back rings of threads that
+ * have ended. It never waits for main: an area that main holds is passed over, with its clock set and
+ * its heart beating.
+ */
+#include "track/track_priv.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/sys.h"
+
+#define LAG_NS      1000000ull /* a record may be written this much after its clock */
+#define REST_MIN_NS 50000
+#define REST_MAX_NS 1000000
+#define NAME_NS     500000000ull /* so long after its begin a thread may get its name */
+
+/* ---- what drains ask and tell ---- */
+
+static struct as_track_process *find_process(const struct as_track_area *a, uint32_t pid)
+{
+	as_vec_foreach (p, &a->processes) {
+		if ((*p)->pid == pid)
+			return *p;
+	}
+	return NULL;
+}
+
+static struct as_heap *on_process(void *ctx, uint32_t pid, uint64_t time_ns)
+{
+	struct as_track_area *a = ctx;
+	struct as_track_process *p = as_xcalloc(1, sizeof *p);
+
+	p->pid = pid;
+	p->start_ns = time_ns;
+	p->id = AS_RECORDER_NONE;
+	p->pidfd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+	as_track_name((pid_t)pid, (pid_t)pid, p->name);
+	if (!p->name[0])
+		memcpy(p->name, a->name, sizeof p->name);
+	p->heap = as_heap_new(time_ns);
+	as_vec_push(&a->processes, p);
+	return p->heap;
+}
+
+/* The number is the place in the list until the session gives another. */
+static uint32_t on_thread(void *ctx, uint32_t pid, uint32_t tid, uint64_t time_ns)
+{
+	struct as_track_process *p = find_process(ctx, pid);
+	struct as_track_thread t = {.tid = tid, .start_ns = time_ns};
+
+	if (!p)
+		return 0;
+	p->ended = false;
+	as_track_name((pid_t)pid, (pid_t)tid, t.name);
+	as_vec_push(&p->threads, t);
+	return (uint32_t)p->threads.n - 1;
+}
+
+static void on_sync(void *ctx, const struct as_rt_rec_sync *r)
+{
+	struct as_track_area *a = ctx;
+	struct as_track *k = a->k;
+	uint64_t one = 1;
+
+	/* before the map is read anew, which is before the thread goes on: what is looked up from now
+	 * on is not what was known before */
+	if (r->kind == AS_RT_MODULES)
+		as_heap_drain_remapped(a->drain, r->pid);
+	pthread_mutex_lock(&k->list_lock);
+	as_vec_push(&k->syncs, (struct as_track_sync){a, *r});
+	pthread_mutex_unlock(&k->list_lock);
+	(void)!write(k->wake_fd, &one, sizeof one); /* main looks from time to time anyway */
+}
+
+static void set_clocks(struct as_track *k)
+{
+	uint64_t now = as_now_ns();
+
+	as_vec_foreach (a, &k->round) {
+		struct as_rt_control *c = (*a)->shared.control;
+
+		__atomic_store_n(&c->clock_ns, now, __ATOMIC_RELAXED);
+		__atomic_store_n(&c->heartbeat, c->heartbeat + 1, __ATOMIC_RELAXED);
+	}
+}
+
+static void on_tick(void *ctx)
+{
+	struct as_track_area *a = ctx;
+
+	set_clocks(a->k);
+}
+
+void as_track_host(struct as_track_area *a, struct as_heap_host *ret)
+{
+	*ret = (struct as_heap_host){
+		.ctx = a,
+		.process = on_process,
+		.thread = on_thread,
+		.locate = as_track_locate,
+		.sync = on_sync,
+		.tick = on_tick,
+	};
+}
+
+/* ---- ends ---- */
+
+static void look_at_process(struct as_track_process *p)
+{
+	struct pollfd f = {.fd = p->pidfd, .events = POLLIN};
+
+	if (p->pidfd >= 0)
+		p->ended = poll(&f, 1, 0) == 1;
+	else
+		p->ended = kill((pid_t)p->pid, 0) < 0 && errno == ESRCH;
+	if (!p->ended)
+		return;
+	as_close_autop(&p->pidfd);
+	p->pidfd = -1;
+}
+
+/* Programs name their threads when those run already. */
+static void refresh_names(struct as_track_process *p, uint64_t now)
+{
+	for (size_t i = p->threads_written; i < p->threads.n; i++) {
+		struct as_track_thread *t = &p->threads.v[i];
+
+		if (now - t->start_ns < NAME_NS)
+			as_track_name((pid_t)p->pid, (pid_t)t->tid, t->name);
+	}
+}
+
+static void take_execs(struct as_track_area *a)
+{
+	pthread_mutex_lock(&a->map_lock);
+	as_vec_foreach (pid, &a->execs) {
+		struct as_track_process *p = find_process(a, *pid);
+
+		if (p)
+			p->ended = true;
+	}
+	a->execs.n = 0;
+	pthread_mutex_unlock(&a->map_lock);
+}
+
+static void look_for_ends(struct as_track_area *a, uint64_t now)
+{
+	size_t ring_bytes = AS_RT_RING_HEAD_BYTES + (size_t)a->shared.ring_bytes;
+
+	take_execs(a);
+	as_vec_foreach (p, &a->processes) {
+		if (!(*p)->ended)
+			look_at_process(*p);
+		if (!(*p)->ended)
+			refresh_names(*p, now);
+	}
+	for (uint32_t i = 1; i < a->shared.context_max; i++) {
+		const struct as_rt_ring *ring =
+			(void *)((char *)a->shared.rings + i * ring_bytes);
+		uint32_t tid = __atomic_load_n(&a->shared.control->owner[i], __ATOMIC_RELAXED);
+		const struct as_track_process *p;
+		char path[64];
+
+		if (!tid || !ring->pid || ring->tid != tid)
+			continue;
+		p = find_process(a, ring->pid);
+		snprintf(path, sizeof path, "/proc/%u/task/%u", ring->pid, tid);
+		if ((p && p->ended) || access(path, F_OK) < 0)
+			as_heap_drain_gone(a->drain, tid);
+	}
+}
+
+/* ---- the thread ---- */
+
+static void take_areas(struct as_track *k)
+{
+	pthread_mutex_lock(&k->list_lock);
+	k->rounds++;
+	k->round.n = 0;
+	as_vec_foreach (a, &k->areas)
+		as_vec_push(&k->round, *a);
+	pthread_mutex_unlock(&k->list_lock);
+}
+
+static uint64_t round_all(struct as_track *k)
+{
+	uint64_t n = 0;
+
+	take_areas(k);
+	set_clocks(k);
+	as_vec_foreach (at, &k->round) {
+		struct as_track_area *a = *at;
+		uint64_t now = as_now_ns();
+
+		if (pthread_mutex_trylock(&a->lock))
+			continue;
+		if (!a->closed) {
+			n += as_heap_drain_round(a->drain, now - LAG_NS);
+			if (now >= a->look_ns) {
+				look_for_ends(a, now);
+				a->look_ns = now + AS_TRACK_ENDS_NS;
+			}
+		}
+		pthread_mutex_unlock(&a->lock);
+	}
+	return n;
+}
+
+static void *drain(void *ctx)
+{
+	struct as_track *k = ctx;
+	long rest_ns = REST_MIN_NS;
+
+	while (!__atomic_load_n(&k->stop, __ATOMIC_ACQUIRE)) {
+		if (round_all(k))
+			rest_ns = REST_MIN_NS;
+		else
+			rest_ns = AS_MIN(rest_ns * 2, REST_MAX_NS);
+		nanosleep(&(struct timespec){.tv_nsec = rest_ns}, NULL);
+	}
+	return NULL;
+}
+
+int as_track_drainer_start(struct as_track *k, struct as_error *err)
+{
+	sigset_t all, old;
+	int e;
+
+	/* signals are main's */
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &old);
+	e = pthread_create(&k->drainer, NULL, drain, k);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (e)
+		return as_fail(err, AS_E_IO, e, "cannot start a thread: %s", strerror(e));
+	k->draining = true;
+	return 0;
+}
+
+void as_track_drainer_stop(struct as_track *k)
+{
+	if (!k->draining)
+		return;
+	__atomic_store_n(&k->stop, true, __ATOMIC_RELEASE);
+	pthread_join(k->drainer, NULL);
+	k->draining = false;
+}

@@ -1,0 +1,30 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# The command line of assay heap; what it records is in tests/live/heap.bats.
+bats_require_minimum_version 1.5.0
+load lib
+
+@test "wrong usage is assay's failure: 125" {
+	run -125 --separate-stderr assay heap
+	[[ $stderr == *'heap needs a program or --pid'*'assay heap -- ./app args'* ]]
+	run -125 --separate-stderr assay heap -p 1 -- true
+	[[ $stderr == *'a program or --pid, not both'* ]]
+	run -125 --separate-stderr assay heap --durration 1 -- true
+	[[ $stderr == *--duration* ]]
+	run -125 assay heap --duration 0 -- true
+}
+
+@test "a program that is not there, or cannot be run; nothing is left behind" {
+	run -127 --separate-stderr assay heap -- no-such-program
+	[[ $stderr == "assay: "*no-such-program* ]]
+	echo hello >plain
+	run -126 --separate-stderr assay heap -- ./plain
+	run -126 --separate-stderr assay heap -- ./
+	[ -z "$(ls -- *.assay* 2>/dev/null)" ]
+}
+
+@test "where the session cannot be written: what, why, 125, and nothing is run" {
+	run -125 --separate-stderr assay heap -o missing/x.assay -- touch ran
+	[[ $stderr == "assay: "*missing/x.assay* || $stderr == "assay: "*"'missing'"* ]]
+	[ ! -e ran ]
+}

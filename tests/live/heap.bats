@@ -1,0 +1,326 @@
+#!/usr/bin/env bats
+# assay heap on real programs: exact counts, output and status as without it, valid sessions whatever ends.
+# SPDX-License-Identifier: MIT OR Apache-2.0
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+	ASSAY=$(realpath "${ASSAY:-$BATS_TEST_DIRNAME/../../build/src/cli/assay}")
+	B=$(realpath "$(dirname "$ASSAY")/../..")
+	W=$B/tests/workloads
+	S=$BATS_TEST_DIRNAME/../workloads
+	PATH=$(dirname "$ASSAY"):$B/tests/live:$PATH:/usr/sbin:/sbin
+	export XDG_CACHE_HOME=$BATS_FILE_TMPDIR/cache NO_COLOR=1 COLUMNS=100
+	cd "$BATS_TEST_TMPDIR" || return 1
+	[ -x "$B/tests/live/hook-count" ] || skip 'only x86-64 programs can be patched'
+	assay heap -q -o probe.assay -- "$W/allocates" 1 2>err ||
+		skip "no right to trace a child here: $(head -1 err)"
+}
+
+teardown() {
+	if [ -s pids ]; then
+		xargs kill -9 <pids 2>/dev/null || true
+	fi
+	if [ -e mounted ]; then
+		umount -l mounted || true
+	fi
+}
+
+until_true() {
+	local n=$(($1 * 20))
+	shift
+	until "$@"; do
+		n=$((n - 1))
+		[ $n -gt 0 ] || return 1
+		sleep 0.05
+	done
+}
+
+# value FILE EXPRESSION: over the report's JSON d; t: its trust; f: events by name of function; p: processes by name
+value() {
+	assay report --format json --top 1000 "$1" >value.json
+	python3 - value.json "$2" <<-'END'
+		import collections, json, sys
+		d = json.load(open(sys.argv[1]))
+		t = d["trust"]
+		f, p = collections.Counter(), collections.defaultdict(list)
+		for one in t["processes"]:
+		    p[one["name"]].append(one)
+		    for layer in one["layers"]:
+		        f[layer["function"]] += layer["events"]
+		print(eval(sys.argv[2]))
+	END
+}
+
+# same COMMAND…: output, errors and status with and without
+same() {
+	local a=0 b=0
+	timeout -k 1 60 "$@" >bare.1 2>bare.2 </dev/null || a=$?
+	timeout -k 1 60 "$ASSAY" heap -q -o same.assay -- "$@" >with.1 2>with.2 </dev/null || b=$?
+	cmp bare.1 with.1
+	cmp bare.2 with.2
+	[ $a = $b ]
+	[ "$(value same.assay 't["allocs"] > 0 and t["dropped"] == 0')" = True ]
+}
+
+@test "a run: the peak, the counts, the functions, and what to do next" {
+	gcc -g -O1 -o app -x c - <<-'END'
+		#include <stdlib.h>
+		#include <stdio.h>
+		__attribute__((noinline)) void *keep(int n) { return malloc(n); }
+		__attribute__((noinline)) void churn(int n) { for (int i = 0; i < n; i++) { char *volatile p = malloc(100); free(p); } }
+		int main(void)
+		{
+			void *volatile kept[10];
+			for (int i = 0; i < 10; i++) kept[i] = keep(100000);
+			churn(500);
+			for (int i = 0; i < 5; i++) free(kept[i]);
+			return 4;
+		}
+	END
+	run -4 --separate-stderr assay heap -- ./app
+	[ -z "$output" ]
+	[[ $stderr == *'peak '*'live at the end '*' allocations of '* ]]
+	[[ $stderr == *keep* && $stderr == *trust* && $stderr == *'all stacks complete'* ]]
+	[[ $stderr == *app.heap.assay* ]]
+	[ -s app.heap.assay ] && [ ! -e app.heap.assay.partial ]
+	[ "$(value app.heap.assay '[r["peak_bytes"] for r in d["rows"] if r["name"] == "keep"]')" = '[1000000]' ]
+	[ "$(value app.heap.assay '[(r["live_bytes"], r["live_blocks"]) for r in d["rows"] if r["name"] == "keep"]')" = '[(500000, 5)]' ]
+	[ "$(value app.heap.assay '[r["allocs"] for r in d["rows"] if r["name"] == "churn"]')" = '[500]' ]
+	[ "$(value app.heap.assay 't["dropped"] + t["unmatched_frees"] + t["unmatched_allocs"] + t["truncated"]')" = 0 ]
+	run -0 assay flame -o app.svg app.heap.assay
+	run -0 assay report --measure allocs --tree app.heap.assay
+	[[ $output == *churn* ]]
+}
+
+@test "statuses, usage, names" {
+	run -7 assay heap -q -- sh -c 'exit 7'
+	[ -s sh.heap.assay ]
+	run -143 assay heap -q -- sh -c 'kill -TERM $$'
+	run -137 assay heap -q -- sh -c 'kill -KILL $$'
+	run -134 assay heap -q -- /usr/bin/python3 -c 'import os; os.abort()'
+	run -127 --separate-stderr assay heap -- no-such-program
+	[[ $stderr == "assay: "*no-such-program* ]]
+	echo text >plain
+	run -126 assay heap -- ./plain
+	run -125 assay heap
+	run -125 assay heap -p 1 -- true
+	run -125 --separate-stderr assay heap -p 4194000
+	[[ $stderr == "assay: "*4194000* ]]
+	run -125 --separate-stderr assay heap -o missing/x.assay -- touch ran
+	[ ! -e ran ]
+	run -0 --separate-stderr assay heap -q -o p.assay echo -q --help
+	[ "$output" = '-q --help' ]
+	[ ! -e plain.heap.assay ] && [ -z "$(ls -- *.partial 2>/dev/null)" ]
+}
+
+@test "programs print what they print, and end as they end" {
+	same /usr/bin/python3 -c 'import json, sys; print(json.dumps({str(i): [i] * i for i in range(300)})); sys.exit(7)'
+	same bash -c 'for i in $(seq 20); do echo $(echo $i | tr 0-9 a-j); done; exit 3'
+	same sort -u "$BATS_TEST_FILENAME"
+	same gcc -O2 -S -o - "$S/allocates.c"
+	if command -v git; then same git --no-pager -C "$BATS_TEST_DIRNAME" log -n 40 --stat; fi
+	if command -v sqlite3; then
+		same sqlite3 :memory: "create table t(a, b); with recursive n(i) as (select 1 union all select i + 1 from n where i < 20000) insert into t select i, 'x' || i from n; select count(*), sum(length(b)), max(b) from t; select b from t where a % 997 = 0 order by b;"
+	fi
+	if command -v rg; then same rg -n assay_ "$BATS_TEST_DIRNAME/../../include"; fi
+	if command -v fdfind; then same fdfind -j1 bats "$BATS_TEST_DIRNAME"; fi
+}
+
+@test "rustc with its own jemalloc: as many calls as counted another way" {
+	rustc=$(rustc --print sysroot 2>/dev/null)/bin/rustc
+	[ -x "$rustc" ] || skip 'no rustc on this machine'
+	echo 'fn main() { println!("{:?}", (0..9).map(|i| i.to_string()).collect::<Vec<_>>()); }' >s.rs
+	env -i PATH="$PATH" "$rustc" --emit=metadata -o s.rmeta s.rs
+	# functions that only the second counts are called by the first within another
+	env -i PATH="$PATH" HOME="$PWD" "$ASSAY" heap -q -o rustc.assay -- "$rustc" --emit=metadata -o s.rmeta s.rs
+	env -i PATH="$PATH" HOME="$PWD" hook-count -o counts -- "$rustc" --emit=metadata -o s.rmeta s.rs
+	for name in malloc calloc realloc; do
+		counted=$(awk -F'\t' -v name=$name '$4 == name && $0 !~ /libc\.so/ { n += $1 } END { print n + 0 }' counts)
+		[ "$(value rustc.assay "sum(l['events'] for one in t['processes'] for l in one['layers'] if l['function'] == '$name' and 'libc' not in l['module'])")" = "$counted" ]
+	done
+	[ "$(value rustc.assay 't["dropped"] + t["unmatched_frees"] + t["unmatched_allocs"]')" = 0 ]
+	[ "$(value rustc.assay 't["complete"] > 99 * t["truncated"]')" = True ]
+}
+
+@test "children are followed and told apart" {
+	cat >forks.py <<-'END'
+		import os, subprocess
+		a = [bytes(1000) for i in range(1000)]
+		if os.fork() == 0:
+		    b = [bytes(2000) for i in range(2000)]
+		    os._exit(0)
+		os.wait()
+		subprocess.run(["/bin/sh", "-c", "exec sort /dev/null"])
+	END
+	run -0 assay heap -q -o forks.assay -- /usr/bin/python3 forks.py
+	[ "$(value forks.assay '{k: len(v) for k, v in p.items() if k in ("python3", "sort")}')" = "{'python3': 2, 'sort': 1}" ]
+	[ "$(value forks.assay 'all(sum(l["events"] for l in one["layers"]) == one["events"] for one in t["processes"])')" = True ]
+	[ "$(value forks.assay 'sorted(one["live_bytes"] > 2000 * 2000 for one in p["python3"])')" = '[False, True]' ]
+}
+
+@test "many forks that allocate, one after the other: nothing is lost" {
+	cat >many.py <<-'END'
+		import os
+		for i in range(300):
+		    if os.fork() == 0:
+		        x = [bytes(1000 + k) for k in range(200)]
+		        os._exit(0)
+		    os.wait()
+	END
+	run -0 timeout 60 "$ASSAY" heap -q -o many.assay -- /usr/bin/python3 many.py
+	[ "$(value many.assay 't["dropped"]')" = 0 ]
+	[ "$(value many.assay 'len(p["python3"])')" = 301 ]
+}
+
+@test "a program that only allocates, on two threads, loses nothing" {
+	gcc -O2 -pthread -o storm -x c - <<-'END'
+		#include <pthread.h>
+		#include <stdlib.h>
+		static void *run(void *p)
+		{
+			for (int i = 0; i < 1500000; i++) { char *volatile q = malloc(i % 300 + 1); free(q); }
+			return p;
+		}
+		int main(void)
+		{
+			pthread_t t;
+			pthread_create(&t, 0, run, 0);
+			run(0);
+			pthread_join(t, 0);
+		}
+	END
+	run -0 timeout 60 "$ASSAY" heap -q -o storm.assay -- ./storm
+	[ "$(value storm.assay 't["dropped"]')" = 0 ]
+	[ "$(value storm.assay '(f["malloc"], f["free"]) >= (3000000, 3000000)')" = True ]
+	[ "$(value storm.assay 't["allocs"] - t["frees"] == t["live_blocks"]')" = True ]
+}
+
+@test "a static program with musl, and with glibc" {
+	if command -v musl-gcc; then
+		musl-gcc -O2 -static -o allocates "$S/allocates.c"
+		same ./allocates 300
+		[ "$(value same.assay '(f["malloc"], f["free"]) >= (900, 1800)')" = True ]
+	fi
+	gcc -O2 -static -o allocates "$S/allocates.c" || skip 'gcc -static builds nothing here'
+	same ./allocates 300
+	[ "$(value same.assay '(f["calloc"], f["realloc"]) in ((300, 600), (301, 600))')" = True ]
+}
+
+@test "attached to a running process, for a while, and it goes on" {
+	"$W/allocates" 0 20 >out &
+	echo $! >pids
+	sleep 0.3
+	run -0 --separate-stderr assay heap -p "$(cat pids)" --duration 500ms -o att.assay
+	[[ $stderr == *attached* || $stderr == *'PID'* || $stderr == *allocates* ]]
+	[ "$(value att.assay 'f["malloc"] > 100 and t["dropped"] == 0')" = True ]
+	kill -0 "$(cat pids)"
+	# again: nothing of the first is in the way
+	run -0 assay heap -q -p "$(cat pids)" --duration 200ms -o att.assay
+	[ "$(value att.assay 'f["malloc"] > 100')" = True ]
+}
+
+@test "--duration: the program goes on, and its status is passed on" {
+	run -5 timeout 20 "$ASSAY" heap -q --duration 300ms -o d.assay -- /usr/bin/python3 -c '
+import sys, time
+end = time.time() + 1
+while time.time() < end: x = [bytes(1000) for i in range(100)]
+print("done")
+sys.exit(5)'
+	[ "$output" = done ]
+	[ "$(value d.assay 't["allocs"] > 10')" = True ]
+}
+
+@test "--live: a line every second" {
+	run -0 --separate-stderr assay heap --live -q -o l.assay -- "$W/allocates" 0 2
+	[ "$(grep -c ' live .* peak ' <<<"$stderr")" = 1 ]
+	[ "$(grep -cE '^ +[0-9.]+ m?s +.*B +[0-9,]+ ' <<<"$stderr")" -ge 2 ]
+}
+
+@test "Ctrl-C ends the program and keeps the recording" {
+	env --default-signal=INT "$ASSAY" heap -q -o int.assay -- "$W/allocates" 0 20 >/dev/null &
+	pid=$!
+	sleep 1
+	kill -INT $pid
+	status=0
+	wait $pid || status=$?
+	[ $status = 130 ]
+	[ "$(value int.assay 'f["malloc"] > 100')" = True ]
+}
+
+@test "the program killed at any instant: a valid session, whatever it was doing" {
+	for after in 0 0.01 0.03 0.1 0.2 0.3 0.5; do
+		timeout 20 "$ASSAY" heap -q -o k.assay -- sh -c 'sleep "$1"; kill -9 $$' sh $after || [ $? = 137 ]
+		run -0 assay report k.assay
+		"$W/allocates" 0 20 >/dev/null & # another one, attached
+		echo $! >pids
+		(sleep $after && kill -9 "$(cat pids)") &
+		timeout 20 "$ASSAY" heap -q -p "$(cat pids)" -o a.assay 2>err || grep -qE 'no such process|no process|ended|memory map' err
+		wait
+	done
+}
+
+@test "assay killed: the program goes on as if nothing had been, and what was saved can be read" {
+	for after in 0.1 0.4 1.6; do
+		"$ASSAY" heap -q -o dead.assay -- "$W/allocates" 0 3 >out &
+		pid=$!
+		sleep $after
+		child=$(pgrep -P $pid) || true
+		kill -9 $pid
+		wait $pid || true
+		[ -n "$child" ] || continue
+		until_true 15 [ ! -e "/proc/$child" ]
+		grep -q '^[1-9]' out
+		rm -f dead.assay.partial.old
+	done
+	[ "$(value dead.assay.partial 't["allocs"] > 100')" = True ]
+}
+
+@test "a full disk: what and where, and the program ran" {
+	[ "$(id -u)" = 0 ] || skip 'needs root'
+	mkdir mounted
+	mount -t tmpfs -o size=16k tmpfs mounted 2>/dev/null || {
+		rmdir mounted
+		skip 'cannot mount'
+	}
+	run -125 --separate-stderr timeout 60 "$ASSAY" heap -o mounted/x.assay -- /usr/bin/python3 -c 'import json, re; print("ran")'
+	[ "$output" = ran ]
+	[[ $stderr == *mounted/x.assay*'No space left'* ]]
+}
+
+@test "what has no allocator runs, and the report says why nothing was seen" {
+	printf '.globl _start\n_start: mov $60, %%eax; mov $9, %%edi; syscall\n' >tiny.s
+	gcc -nostdlib -static -o tiny tiny.s
+	run -9 --separate-stderr assay heap -- ./tiny
+	[[ $stderr == *'no function of an allocator'* ]]
+}
+
+@test "limits of the program are its own: address space, file size, descriptors" {
+	run -0 bash -c 'ulimit -v 2000000; exec "$0" heap -q -o v.assay -- /usr/bin/python3 -c "print(1)"' "$ASSAY"
+	[ "$output" = 1 ]
+	run -0 bash -c 'ulimit -f 2000; exec "$0" heap -q -o f.assay -- /usr/bin/python3 -c "print(1)"' "$ASSAY"
+	[ "$output" = 1 ]
+	run -0 bash -c 'ulimit -n 16; exec "$0" heap -q -o n.assay -- sh -c "ulimit -n"' "$ASSAY"
+	[ "$output" = 16 ]
+}
+
+@test "what is rough survives: threads, forks, vforks, signals, coroutines" {
+	run -0 --separate-stderr timeout 60 "$ASSAY" heap -q -o rough.assay -- "$W/rough" 2
+	[ "$output" = fine ]
+	[ "$(value rough.assay 't["allocs"] > 1000')" = True ]
+}
+
+@test "a server that is attached to while it works" {
+	command -v redis-server || skip 'no redis-server on this machine'
+	redis-server --port 0 --unixsocket "$PWD/r.sock" --save '' --appendonly no >/dev/null &
+	echo $! >pids
+	until_true 10 [ -S r.sock ]
+	"$ASSAY" heap -q -o redis.assay --duration 2 -p "$(cat pids)" &
+	sleep 0.7
+	seq 2000 | sed 's/.*/SET key& value-&/' | redis-cli -s r.sock | sort | uniq -c >out
+	wait $!
+	grep -q '2000 OK' out
+	[ "$(redis-cli -s r.sock get key77)" = value-77 ]
+	[ "$(value redis.assay 't["allocs"] > 4000 and t["dropped"] == 0')" = True ]
+	redis-cli -s r.sock shutdown nosave || true
+}
