@@ -3,16 +3,19 @@
  * The in-target runtime (src/rt): what the tool, the code it puts into a running program, and the
  * reader of what that code writes agree on. x86-64, little-endian. Plain layouts, no functions.
  *
- * Four pieces of memory in the target:
+ * The pieces of memory in the target:
  *
  *	image		r-x. as_rt_image and code; position independent, no relocations, no data of
  *			its own. May lie there more than once (near each patched module).
  *	home		rw-, private, survives fork. struct as_rt_home, then struct as_rt_hook for
  *			each patched function.
+ *	sampled		with sampling: rw-, private, MAP_NORESERVE, survives fork. AS_RT_SAMPLED_BYTES,
+ *			zeroed.
  *	contexts	rw-, private, MAP_NORESERVE, MADV_WIPEONFORK (and DONTDUMP). context_max times
  *			AS_RT_CONTEXT_BYTES, zeroed. What is in them is the runtime's alone. Number 0
  *			is never claimed: every thread's gs base points at it until the thread's first
- *			event.
+ *			event. The tool writes the process's id to AS_RT_CONTEXT_PID in it, so that
+ *			a fork's child, where it is wiped, is told from its parent without asking.
  *	shared		one memfd: struct as_rt_control in the first AS_RT_CONTROL_BYTES, then
  *			context_max rings of AS_RT_RING_HEAD_BYTES + ring_bytes each. Sparse: what no
  *			thread uses is never touched. Everything zero is a valid start but for the
@@ -42,7 +45,7 @@
 #include <stdint.h>
 
 #define AS_RT_MAGIC   0x3154524153534153ull /* "SASSART1" */
-#define AS_RT_VERSION 1
+#define AS_RT_VERSION 2
 
 /*
  * Kinds of entry, by what the arguments mean. All up to the fourth integer argument reach the
@@ -62,11 +65,17 @@
  *			operator delete (all forms), mi_free and kin, __rust_dealloc
  *	MMAP MUNMAP MREMAP	as the functions of libc
  *	MODULES		the dynamic linker's r_brk: tells that mappings changed, waits (SYNC)
- *	EXEC		execve, execv, fexecve, execveat: tells, waits (SYNC)
+ *	EXEC		execve, fexecve, execveat: tells, waits (SYNC)
+ *	NEW		operator new that throws: hook->instead, which returns null where this one
+ *			throws, is called in its place; when it does, the original is jumped to,
+ *			with nothing of the runtime on the stack, and throws (or not)
+ *	MARK		name, its length: assay_heap_mark of the program (assay/heap.h)
+ *	PRCTL SYSCALL	prctl and syscall of libc: where they install a filter of system calls,
+ *			AS_RT_NO_SYSCALLS is set before
  *
- * A function that may throw through its caller is not to be given to the runtime: no unwinder of
- * the target knows the runtime's frames. Functions that only look (malloc_usable_size) stay as
- * they are: pointers are never changed.
+ * Any other function that may throw through its caller is not to be given to the runtime: no
+ * unwinder of the target knows the runtime's frames. Functions that only look (malloc_usable_size)
+ * stay as they are: pointers are never changed.
  */
 enum as_rt_kind {
 	AS_RT_SIZE = 0,
@@ -84,7 +93,11 @@ enum as_rt_kind {
 	AS_RT_MREMAP = 12,
 	AS_RT_MODULES = 13,
 	AS_RT_EXEC = 14,
-	AS_RT_KINDS = 15,
+	AS_RT_NEW = 15,
+	AS_RT_MARK = 16,
+	AS_RT_PRCTL = 17,
+	AS_RT_SYSCALL = 18,
+	AS_RT_KINDS = 19,
 };
 
 /* At the image's first byte. Offsets are from there. */
@@ -97,18 +110,23 @@ struct as_rt_image {
 	uint32_t kinds;                        /* AS_RT_KINDS */
 	uint32_t context_bytes;                /* AS_RT_CONTEXT_BYTES */
 	uint32_t entry[AS_RT_KINDS];
-	uint32_t reserved;
+	/* The same for targets with control.sample_bytes; where they do not differ, that of entry. */
+	uint32_t sampled[AS_RT_KINDS];
 };
-_Static_assert(sizeof(struct as_rt_image) == 104, "layout is shared with the image");
+_Static_assert(sizeof(struct as_rt_image) == 192, "layout is shared with the image");
 
 /* One per patched function, in the home. 32 bytes. Written by the tool, read by the runtime. */
 struct as_rt_hook {
 	uint64_t original;
-	uint64_t home; /* address of struct as_rt_home */
-	uint16_t id;   /* told in each record */
-	uint16_t kind; /* enum as_rt_kind; for the reader: the thunk chose the entry */
-	uint32_t reserved;
-	uint64_t reserved2;
+	uint64_t home;    /* address of struct as_rt_home */
+	uint16_t id;      /* told in each record */
+	uint16_t kind;    /* enum as_rt_kind; for the reader: the thunk chose the entry */
+	uint32_t flags;   /* enum as_rt_hook_flags */
+	uint64_t instead; /* of NEW */
+};
+
+enum as_rt_hook_flags {
+	AS_RT_HOOK_COUNT = 1, /* NEW: count and size come first, instead of the size */
 };
 
 /* Written by the tool before the first call. Addresses are the target's. */
@@ -119,11 +137,13 @@ struct as_rt_home {
 	uint64_t contexts;
 	uint32_t context_max; /* 2 … AS_RT_CONTEXTS */
 	uint32_t ring_bytes;  /* power of two, 64 KiB … 1 GiB */
-	uint64_t reserved[3];
+	uint64_t sampled;     /* address of the table of blocks that are told; 0: all are */
+	uint64_t reserved[2];
 };
 
 #define AS_RT_CONTEXTS      1024
 #define AS_RT_CONTEXT_BYTES 0xd0000u
+#define AS_RT_CONTEXT_PID   64u
 /* Nodes of a thread between two RESETs. */
 #define AS_RT_NODES         8192u
 
@@ -144,6 +164,13 @@ enum as_rt_flags {
 	 * or a filter known to refuse it): stacks end where the first thread's stack is left.
 	 */
 	AS_RT_NO_PROBE = 64,
+	/*
+	 * The runtime makes no system call at all: a filter would answer it, or end the program. What
+	 * it would wait for in the kernel it waits for in a loop, and a thread that has no context yet
+	 * gets one only where control.tid_off says where its id is. Implies NO_PROBE. Set by the tool,
+	 * or by the target when it installs a filter (PRCTL, SYSCALL); stays.
+	 */
+	AS_RT_NO_SYSCALLS = 128,
 };
 
 /* Executable mapping, or part of one. Sorted by start_avma, not overlapping. */
@@ -163,6 +190,26 @@ enum as_rt_module_flags {
 #define AS_RT_MODULES_MAX   3072
 #define AS_RT_CONTROL_BYTES 0x42000u
 
+/*
+ * Sampling. Blocks are chosen as if marks lay on the bytes of all allocations, at random, one in
+ * about sample_bytes: a block is told when there is a mark on it, which is so with the probability
+ * 1 - exp(-size / sample_bytes), where a block of less than AS_RT_SAMPLE_LEAST bytes counts as that many:
+ * it takes them in most allocators, and tiny ones would be too rare to be counted. A realloc is the
+ * end of one block and the beginning of another, which is chosen anew.
+ *
+ * Live blocks that are told are in a table of the target's, by their address: AS_RT_SAMPLED_BUCKETS times
+ * two keys of 32 bits, 0: empty. A free of a block that is not there is not told. Where a bucket has
+ * no room its second key becomes AS_RT_SAMPLED_ALL for good: every free in it is told from then on,
+ * and the recorder knows which ones are of blocks it was told of. The table is private memory that
+ * survives fork: a child's blocks are its own.
+ */
+#define AS_RT_SAMPLED_BUCKETS 0x10000u
+#define AS_RT_SAMPLED_BYTES   (AS_RT_SAMPLED_BUCKETS * 8u)
+#define AS_RT_SAMPLED_ALL     0xffffffffu
+#define AS_RT_SAMPLE_LEAST    32u
+
+#define AS_RT_MARK_BYTES 48u /* of a mark's name; what is longer is cut */
+
 struct as_rt_control {
 	/* set by the tool before the first call */
 	uint64_t magic;
@@ -172,7 +219,11 @@ struct as_rt_control {
 	uint32_t reserved0;
 	/* end of the first thread's stack, from /proc/PID/maps; 0: not known */
 	uint64_t stack_end_avma;
-	uint64_t reserved1[4];
+	uint64_t sample_bytes; /* 0: every block is told; to 2^40 */
+	/* Where a thread's id (32 bits) is, from its thread pointer; 0: not known. For NO_SYSCALLS. */
+	uint32_t tid_off;
+	uint32_t reserved0b;
+	uint64_t reserved1[2];
 
 	/* written by the recorder at any time: read at each event */
 	uint64_t clock_ns; /* CLOCK_MONOTONIC, about each 100 us */
@@ -192,6 +243,15 @@ struct as_rt_control {
 	uint32_t sync_timeouts;   /* waits that ended unanswered */
 	uint64_t full_waits;      /* waits because of a full ring */
 	uint64_t reserved3[5];
+
+	/*
+	 * A mark asked for by another process (as_hook_mark): it writes name and pid, then another
+	 * number into mark_asked. The recorder makes the mark and stores that number in mark_made.
+	 */
+	uint32_t mark_asked, mark_made;
+	uint32_t mark_pid;   /* whose; 0: all processes' */
+	uint32_t mark_bytes; /* of the name */
+	char mark_name[AS_RT_MARK_BYTES];
 
 	/*
 	 * Who has context and ring i: a thread id, 0: free. The target claims by compare and swap
@@ -228,6 +288,7 @@ enum as_rt_record_kind {
 	AS_RT_REC_TIME = 10,
 	AS_RT_REC_THREAD = 11,
 	AS_RT_REC_SYNC = 12,
+	AS_RT_REC_MARK = 13,
 	AS_RT_REC_KINDS = 16,
 };
 
@@ -302,12 +363,17 @@ struct as_rt_rec_realloc_begin {
 /*
  * old 0: an allocation. new 0 with size_bytes > 0: failed, the old block stays; with 0: freed.
  * Of xallocx: new == old, size_bytes what it has then (no record when it could not be resized).
+ * With sampling: told when the old block may be one that was told (REALLOC_BEGIN stands before), when
+ * the new one is, and when it failed.
  */
+enum as_rt_realloc_flags {
+	AS_RT_REALLOC_UNSAMPLED = 1, /* the new block is not told: it will have no end */
+};
 struct as_rt_rec_realloc {
 	struct as_rt_head head;
 	uint64_t old, new_ptr, size_bytes;
 	uint32_t node, align;
-	uint64_t reserved;
+	uint32_t flags, reserved0; /* flags: enum as_rt_realloc_flags */
 };
 struct as_rt_rec_mmap {
 	struct as_rt_head head;
@@ -355,6 +421,13 @@ struct as_rt_rec_sync {
 	uint32_t kind, serial; /* AS_RT_MODULES or AS_RT_EXEC */
 	uint32_t tid, pid; /* of the caller, which in a vfork child is not the ring's owner */
 	uint64_t clock_ns;
+	/* EXEC: the function's first two arguments, and which function it is by its hook */
+	uint64_t arg[2];
+};
+struct as_rt_rec_mark {
+	struct as_rt_head head;
+	uint64_t bytes;              /* of the name, at most AS_RT_MARK_BYTES */
+	char name[AS_RT_MARK_BYTES]; /* not NUL-terminated */
 };
 
 _Static_assert(sizeof(struct as_rt_head) == 8, "record head");
@@ -366,6 +439,7 @@ _Static_assert(sizeof(struct as_rt_rec_munmap) == 32, "record");
 _Static_assert(sizeof(struct as_rt_rec_mremap) == 48, "record");
 _Static_assert(sizeof(struct as_rt_rec_node) == 32, "record");
 _Static_assert(sizeof(struct as_rt_rec_thread) == 32, "record");
-_Static_assert(sizeof(struct as_rt_rec_sync) == 32, "record");
+_Static_assert(sizeof(struct as_rt_rec_sync) == 48, "record");
+_Static_assert(sizeof(struct as_rt_rec_mark) == 64, "record");
 
 #endif

@@ -7,7 +7,8 @@
 #include "heap/drain_priv.h"
 
 /* A writer may be preempted between reserving and writing; so long it is waited for. */
-#define STALL_NS 20000000ull
+#define STALL_NS   20000000ull
+#define TELL_BYTES 8192u
 
 enum { TICK_RECORDS = 1024 };
 
@@ -24,6 +25,7 @@ struct as_heap_drain *as_heap_drain_new(const struct as_heap_area *area,
 	d->ring_of = as_xcalloc(AS_RT_CONTEXTS, sizeof *d->ring_of);
 	d->freed = as_xcalloc(AS_DRAIN_FREED, sizeof *d->freed);
 	d->lost_of = as_xcalloc(AS_RT_CONTEXTS, sizeof *d->lost_of);
+	d->mark_made = area->control->mark_made;
 	return d;
 }
 
@@ -89,10 +91,18 @@ static void read_record(const struct as_heap_drain *d, const struct as_drain_rin
 	ret->head = *head;
 }
 
+/* Each write takes the line away from the target's processor: not for each record. */
+static void tell_consumed(struct as_drain_ring *r)
+{
+	r->told = r->at;
+	__atomic_store_n(&r->ring->consumed, r->at, __ATOMIC_RELEASE);
+}
+
 static void advance(struct as_drain_ring *r, uint64_t to)
 {
 	r->at = to;
-	__atomic_store_n(&r->ring->consumed, to, __ATOMIC_RELEASE);
+	if (to - r->told >= TELL_BYTES)
+		tell_consumed(r);
 }
 
 static void note_bad(struct as_heap_drain *d, const struct as_drain_ring *r, bool hole)
@@ -198,6 +208,8 @@ static uint64_t run(struct as_heap_drain *d, struct as_drain_ring *r, uint64_t b
 		if (forced)
 			break;
 	}
+	if (r->told != r->at)
+		tell_consumed(r);
 	return n;
 }
 
@@ -211,7 +223,7 @@ static void add_ring(struct as_heap_drain *d, uint32_t index)
 
 	r.ring = (struct as_rt_ring *)((uint8_t *)d->area.rings + index * bytes);
 	r.data = (uint8_t *)r.ring + AS_RT_RING_HEAD_BYTES;
-	r.at = r.ring->consumed & ~15ull;
+	r.at = r.told = r.ring->consumed & ~15ull;
 	as_vec_push(&d->rings, r);
 	d->ring_of[index] = (uint32_t)d->rings.n;
 }

@@ -81,6 +81,12 @@ void as_heap_drain_gone(struct as_heap_drain *d, uint32_t tid);
  * are the caller's then. False: something of it is still to be read.
  */
 bool as_heap_drain_take(struct as_heap_drain *d, uint32_t pid, struct as_heap_drained *ret);
+/* A mark in the heap of a process (0: of all), after what is older than now_ns. name: not
+ * NUL-terminated. */
+void as_heap_drain_mark(struct as_heap_drain *d, uint32_t pid, const char *name, size_t n,
+			uint64_t now_ns);
+/* Makes the mark that another process has asked for (as_hook_mark), if there is one: each round. */
+bool as_heap_drain_asked(struct as_heap_drain *d, uint64_t now_ns);
 /* All that is there; what waits is waited for no longer. */
 void as_heap_drain_finish(struct as_heap_drain *d);
 /* n: of processes. Valid until the next round. */

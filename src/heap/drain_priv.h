@@ -33,6 +33,7 @@ struct as_drain_ring {
 	const uint8_t *data;
 	uint32_t index;
 	uint64_t at, limit; /* read up to; to be read up to */
+	uint64_t told;      /* ring->consumed: `at`, or a little less */
 	uint64_t time_ns;   /* of the record at `at`, or less */
 	enum as_drain_wait wait;
 	uint64_t ptr; /* BLOCKED: by this address; of a mapping where is_range */
@@ -76,6 +77,7 @@ struct as_heap_drain {
 	AS_VEC(struct as_drain_odd) odd;
 	struct as_drain_freed *freed; /* by hash of the address */
 	bool last;                    /* nothing is waited for */
+	uint32_t mark_made;           /* the last one asked for through the control page */
 	AS_VEC(struct as_heap_drained) shown;
 };
 
@@ -116,6 +118,7 @@ union as_drain_record {
 	struct as_rt_rec_time time;
 	struct as_rt_rec_thread thread;
 	struct as_rt_rec_sync sync;
+	struct as_rt_rec_mark mark;
 	uint64_t words[8];
 };
 bool as_drain_apply(struct as_heap_drain *d, struct as_drain_ring *r,

@@ -12,7 +12,8 @@ uint32_t as_drain_units(uint32_t kind)
 		[AS_RT_REC_ALLOC] = 2,   [AS_RT_REC_FREE] = 1,   [AS_RT_REC_REALLOC_BEGIN] = 1,
 		[AS_RT_REC_REALLOC] = 3, [AS_RT_REC_MMAP] = 3,   [AS_RT_REC_MUNMAP] = 2,
 		[AS_RT_REC_MREMAP] = 3,  [AS_RT_REC_NODE] = 2,   [AS_RT_REC_RESET] = 1,
-		[AS_RT_REC_TIME] = 1,    [AS_RT_REC_THREAD] = 2, [AS_RT_REC_SYNC] = 2,
+		[AS_RT_REC_TIME] = 1,    [AS_RT_REC_THREAD] = 2, [AS_RT_REC_SYNC] = 3,
+		[AS_RT_REC_MARK] = 4,
 	};
 
 	return kind < AS_RT_REC_KINDS ? units[kind] : 0;
@@ -32,6 +33,8 @@ static uint32_t find_process(struct as_heap_drain *d, uint32_t pid, uint64_t tim
 			return d->processes.v[i].pub.heap ? i : AS_HEAP_NONE;
 	}
 	heap = d->host.process(d->host.ctx, pid, time_ns);
+	if (heap)
+		as_heap_sample(heap, d->area.control->sample_bytes);
 	as_vec_push(&d->processes,
 		    (struct as_drain_process){.pub = {.pid = pid, .heap = heap}, .turn = 1});
 	return heap ? (uint32_t)d->processes.n - 1 : AS_HEAP_NONE;
@@ -122,7 +125,8 @@ static bool on_free(struct as_heap_drain *d, struct as_drain_ring *r, uint64_t p
 		as_order_uncover(d, r, ptr);
 	} else if (!forced) {
 		return wait_for(r, ptr, false);
-	} else if (!as_order_owe(d, r, ptr)) {
+	} else if (h->sample_bytes || !as_order_owe(d, r, ptr)) {
+		/* with sampling most likely another block in the same place: not told, and no debt */
 		as_heap_unmatched_free(h);
 	}
 	wake(d, r, ptr, false);
@@ -141,7 +145,7 @@ static bool on_begin(struct as_heap_drain *d, struct as_drain_ring *r, uint64_t 
 		as_order_uncover(d, r, ptr);
 	} else if (!forced) {
 		return wait_for(r, ptr, false);
-	} else {
+	} else if (!h->sample_bytes) {
 		(void)as_order_owe(d, r, ptr); /* if not: the REALLOC is of an unknown block */
 	}
 	wake(d, r, ptr, false);
@@ -152,9 +156,10 @@ static bool on_realloc(struct as_heap_drain *d, struct as_drain_ring *r,
 		       const struct as_rt_rec_realloc *rec, bool forced)
 {
 	struct as_heap *h = process_of(d, r)->pub.heap;
-	struct as_heap_change c = {rec->old, rec->new_ptr, rec->size_bytes};
+	struct as_heap_change c = {rec->old, rec->new_ptr, rec->size_bytes,
+				   rec->flags & AS_RT_REALLOC_UNSAMPLED};
 
-	if (rec->new_ptr != rec->old && !make_free(d, r, rec->new_ptr, forced))
+	if (rec->new_ptr != rec->old && !c.unsampled && !make_free(d, r, rec->new_ptr, forced))
 		return false;
 	as_heap_realloc(h, as_drain_tally(d, r, rec->node, AS_HEAP_BLOCKS), &c);
 	as_order_pay(d, r, rec->new_ptr);
@@ -251,6 +256,12 @@ bool as_drain_apply(struct as_heap_drain *d, struct as_drain_ring *r,
 	case AS_RT_REC_SYNC:
 		if (d->host.sync)
 			d->host.sync(d->host.ctx, &rec->sync);
+		return true;
+	case AS_RT_REC_MARK:
+		p = process_of(d, r);
+		if (p)
+			as_heap_mark(p->pub.heap, rec->mark.name,
+				     AS_MIN(rec->mark.bytes, AS_RT_MARK_BYTES));
 		return true;
 	case AS_RT_REC_TIME:
 		if (rec->time.clock_ns <= r->time_ns)

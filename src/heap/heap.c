@@ -15,6 +15,7 @@ struct as_heap *as_heap_new(uint64_t start_ns)
 {
 	struct as_heap *h = as_xcalloc(1, sizeof *h);
 
+	h->unit = 1;
 	h->start_ns = h->now_ns = start_ns;
 	as_live_init(&h->live);
 	as_heap_moments_init(h);
@@ -118,26 +119,37 @@ void as_heap_note_peak(struct as_heap *h, enum as_heap_domain domain)
 	s->peak_ns = h->now_ns;
 }
 
-void as_heap_add_live(struct as_heap *h, struct as_heap_tally *t, uint64_t bytes)
+static void add(struct as_heap_amount *a, const struct as_heap_weight *w)
 {
-	struct as_heap_amount *sum = &h->sum[t->key.domain].live;
-
-	touch(h, t);
-	t->live.blocks++;
-	t->live.bytes += bytes;
-	sum->blocks++;
-	sum->bytes += bytes;
+	a->blocks += w->blocks;
+	a->bytes += w->bytes;
+	a->blocks_variance += w->blocks_variance;
+	a->bytes_variance += w->bytes_variance;
 }
 
-void as_heap_remove_live(struct as_heap *h, struct as_heap_tally *t, uint64_t bytes)
+static void subtract(struct as_heap_amount *a, const struct as_heap_weight *w)
 {
-	struct as_heap_amount *sum = &h->sum[t->key.domain].live;
+	a->blocks -= w->blocks;
+	a->bytes -= w->bytes;
+	/* what rounding leaves is nothing when no block is */
+	a->blocks_variance = a->blocks ? a->blocks_variance - w->blocks_variance : 0;
+	a->bytes_variance = a->blocks ? a->bytes_variance - w->bytes_variance : 0;
+}
 
+void as_heap_add_live(struct as_heap *h, struct as_heap_tally *t,
+		      const struct as_heap_weight *w)
+{
 	touch(h, t);
-	t->live.blocks--;
-	t->live.bytes -= bytes;
-	sum->blocks--;
-	sum->bytes -= bytes;
+	add(&t->live, w);
+	add(&h->sum[t->key.domain].live, w);
+}
+
+void as_heap_remove_live(struct as_heap *h, struct as_heap_tally *t,
+			 const struct as_heap_weight *w)
+{
+	touch(h, t);
+	subtract(&t->live, w);
+	subtract(&h->sum[t->key.domain].live, w);
 }
 
 static struct as_heap_growth *growth_of(struct as_heap_tally *t)
@@ -165,36 +177,45 @@ static bool make_old(void *ctx, uint64_t ptr, struct as_live_block *b)
 	return true;
 }
 
-static void count_alloc(struct as_heap *h, struct as_heap_tally *t)
+static void count_alloc(struct as_heap *h, struct as_heap_tally *t,
+			const struct as_heap_weight *w)
 {
-	t->allocs++;
-	h->threads.v[t->key.thread].allocs++;
-	if (++h->allocs % SWEEP_ALLOCS == 0)
+	/* how many there were for this one that was told */
+	uint64_t n = AS_MAX(w->blocks / h->unit, 1u);
+
+	t->allocs += w->blocks;
+	t->allocs_variance += w->blocks_variance;
+	h->allocs += w->blocks;
+	h->allocs_variance += w->blocks_variance;
+	h->threads.v[t->key.thread].allocs += n;
+	for (h->swept += n; h->swept >= SWEEP_ALLOCS; h->swept -= SWEEP_ALLOCS)
 		as_live_visit(&h->live, h->next_sweep++ % AS_LIVE_BUCKETS, make_old, h);
 }
 
-static void note_end(struct as_heap *h, struct as_heap_tally *t, const struct as_live_block *b)
+static void note_end(struct as_heap *h, struct as_heap_tally *t, const struct as_live_block *b,
+		     uint64_t n)
 {
 	const struct as_heap_thread *owner = &h->threads.v[t->key.thread];
 	uint32_t age = AS_MIN(age_of(owner, b->birth), OLD);
 	uint64_t born = as_heap_clock_at(owner, owner->allocs - age);
 
-	as_histogram_add(&t->ages, age);
-	as_histogram_add(&t->times, h->now_ns > born ? (h->now_ns - born) / 1000 : 0);
+	as_histogram_add_many(&t->ages, age, n);
+	as_histogram_add_many(&t->times, h->now_ns > born ? (h->now_ns - born) / 1000 : 0, n);
 }
 
-static void note_last_size(struct as_heap_tally *t, uint64_t bytes)
+static void note_last_size(struct as_heap_tally *t, uint64_t size_bytes,
+			   const struct as_heap_weight *w)
 {
 	struct as_heap_growth *g = growth_of(t);
 
-	g->ended++;
-	g->last_bytes += bytes;
-	g->last_max_bytes = AS_MAX(g->last_max_bytes, bytes);
-	as_histogram_add(&g->last, bytes);
+	g->ended += w->blocks;
+	g->last_bytes += w->bytes;
+	g->last_max_bytes = AS_MAX(g->last_max_bytes, size_bytes);
+	as_histogram_add_many(&g->last, size_bytes, w->blocks);
 }
 
 static void note_flow(struct as_heap *h, struct as_heap_tally *t, uint32_t thread,
-		      uint64_t bytes)
+		      const struct as_heap_weight *w)
 {
 	uint64_t *at;
 	bool fresh;
@@ -202,38 +223,47 @@ static void note_flow(struct as_heap *h, struct as_heap_tally *t, uint32_t threa
 	h->threads.v[thread].frees++;
 	if (t->key.thread == thread)
 		return;
-	t->remote_frees++;
+	t->remote_frees += w->blocks;
 	at = as_map64_put(&h->flow_of, (uint64_t)t->key.thread << 32 | thread, &fresh);
 	if (fresh) {
 		*at = h->flows.n;
 		as_vec_push(&h->flows,
 			    (struct as_heap_flow){.from = t->key.thread, .to = thread});
 	}
-	h->flows.v[*at].freed.blocks++;
-	h->flows.v[*at].freed.bytes += bytes;
+	add(&h->flows.v[*at].freed, w);
 }
 
 /* ---- events ---- */
+
+static void count_free(struct as_heap *h, struct as_heap_tally *t,
+		       const struct as_heap_weight *w)
+{
+	h->frees += w->blocks;
+	t->frees += w->blocks;
+	t->freed_bytes += w->bytes;
+}
 
 /* A block is at an address that is given out: its end was not seen. */
 void as_heap_end_unseen(struct as_heap *h, uint64_t ptr)
 {
 	struct as_live_block b;
+	struct as_heap_weight w;
 
 	if (!as_live_take(&h->live, ptr, &b))
 		return;
+	w = as_heap_weigh(h, b.size_bytes);
 	h->unmatched_allocs++;
-	h->frees++;
-	h->tallies.v[b.tally].frees++;
-	h->tallies.v[b.tally].freed_bytes += b.size_bytes;
-	as_heap_remove_live(h, &h->tallies.v[b.tally], b.size_bytes);
+	count_free(h, &h->tallies.v[b.tally], &w);
+	as_heap_remove_live(h, &h->tallies.v[b.tally], &w);
 }
 
 static void put_block(struct as_heap *h, struct as_heap_tally *t, uint64_t ptr,
 		      const struct as_live_block *b)
 {
+	struct as_heap_weight w = as_heap_weigh(h, b->size_bytes);
+
 	as_live_add(&h->live, ptr, b);
-	as_heap_add_live(h, t, b->size_bytes);
+	as_heap_add_live(h, t, &w);
 	as_heap_note_peak(h, AS_HEAP_BLOCKS);
 }
 
@@ -246,44 +276,57 @@ static bool note_failed(struct as_heap *h, struct as_heap_tally *t, uint64_t ptr
 	return true;
 }
 
-void as_heap_alloc(struct as_heap *h, uint32_t tally, uint64_t ptr, uint64_t size_bytes)
+/* Bytes that were asked for; their variance is that of the blocks they are told by. */
+static void count_bytes(struct as_heap_tally *t, const struct as_heap_weight *w)
+{
+	t->bytes += w->bytes;
+	t->bytes_variance += w->bytes_variance;
+}
+
+static void give_out(struct as_heap *h, uint32_t tally, uint64_t ptr, uint64_t size_bytes,
+		     bool grown)
 {
 	struct as_heap_tally *t = &h->tallies.v[tally];
+	struct as_heap_weight w = as_heap_weigh(h, size_bytes);
 
-	h->events++;
-	if (note_failed(h, t, ptr))
-		return;
-	count_alloc(h, t);
-	t->bytes += size_bytes;
-	t->zero += size_bytes == 0;
-	h->zero += size_bytes == 0;
-	as_histogram_add(&t->sizes, size_bytes);
+	count_alloc(h, t, &w);
+	if (!grown) {
+		count_bytes(t, &w);
+		t->zero += size_bytes ? 0 : w.blocks;
+		h->zero += size_bytes ? 0 : w.blocks;
+		as_histogram_add_many(&t->sizes, size_bytes, w.blocks);
+	}
 	put_block(
 		h, t, ptr,
 		&(struct as_live_block){
 			.size_bytes = size_bytes,
 			.tally = tally,
 			.birth = (uint32_t)h->threads.v[t->key.thread].allocs % AS_LIVE_BIRTHS,
+			.grown = grown,
 		});
+}
+
+void as_heap_alloc(struct as_heap *h, uint32_t tally, uint64_t ptr, uint64_t size_bytes)
+{
+	h->events++;
+	if (!note_failed(h, &h->tallies.v[tally], ptr))
+		give_out(h, tally, ptr, size_bytes, false);
 }
 
 /* A block that was taken out of the map ends. */
 static void end_block(struct as_heap *h, uint32_t thread, const struct as_live_block *b)
 {
 	struct as_heap_tally *t = &h->tallies.v[b->tally];
+	struct as_heap_weight w = as_heap_weigh(h, b->size_bytes);
 
-	h->frees++;
-	t->frees++;
-	t->freed_bytes += b->size_bytes;
-	if (h->exiting) {
-		t->at_exit.blocks++;
-		t->at_exit.bytes += b->size_bytes;
-	}
+	count_free(h, t, &w);
+	if (h->exiting)
+		add(&t->at_exit, &w);
 	if (b->grown)
-		note_last_size(t, b->size_bytes);
-	note_end(h, t, b);
-	note_flow(h, t, thread, b->size_bytes);
-	as_heap_remove_live(h, t, b->size_bytes);
+		note_last_size(t, b->size_bytes, &w);
+	note_end(h, t, b, w.blocks);
+	note_flow(h, t, thread, &w);
+	as_heap_remove_live(h, t, &w);
 }
 
 bool as_heap_free(struct as_heap *h, uint32_t thread, uint64_t ptr)
@@ -309,6 +352,9 @@ void as_heap_show(struct as_heap *h, uint64_t ptr, const struct as_live_block *b
 
 void as_heap_unmatched_free(struct as_heap *h)
 {
+	/* with sampling: most likely of a block that was not told */
+	if (h->sample_bytes)
+		return;
 	h->events++;
 	h->unmatched_frees++;
 }
@@ -343,6 +389,9 @@ static bool take_old(struct as_heap *h, uint32_t thread, const struct as_heap_ch
 		th->held.v[i] = th->held.v[--th->held.n];
 		return true;
 	}
+	/* without a begin it was not told, and what is there by now is another block */
+	if (h->sample_bytes && c->old_ptr != c->new_ptr)
+		return false;
 	return as_live_take(&h->live, c->old_ptr, ret);
 }
 
@@ -356,39 +405,72 @@ static uint32_t birth_on(const struct as_heap *h, const struct as_live_block *b,
 	       AS_LIVE_BIRTHS;
 }
 
+/* Of something that is told by a block: `bytes` of it. */
+static uint64_t share(const struct as_heap_weight *w, uint64_t bytes)
+{
+	return (uint64_t)((double)bytes * w->factor + 0.5);
+}
+
 static void note_growth(struct as_heap_tally *t, const struct as_live_block *old,
-			const struct as_heap_change *c)
+			const struct as_heap_change *c, const struct as_heap_weight *w)
 {
 	struct as_heap_growth *g = growth_of(t);
 
-	g->reallocs++;
+	g->reallocs += w->blocks;
 	if (!old->grown) {
-		g->chains++;
-		g->first_bytes += old->size_bytes;
+		g->chains += w->blocks;
+		g->first_bytes += w->bytes;
 	}
 	if (c->new_ptr == c->old_ptr)
-		g->in_place++;
+		g->in_place += w->blocks;
 	else
-		g->copied_bytes += AS_MIN(old->size_bytes, c->size_bytes);
+		g->copied_bytes += share(w, AS_MIN(old->size_bytes, c->size_bytes));
 }
 
+/* Whether the block that is there now is one that is told. */
+static bool is_told(const struct as_heap *h, const struct as_heap_change *c)
+{
+	return !h->sample_bytes || !c->unsampled;
+}
+
+/* What is known by the old block is weighed by that one, the rest by the new one. */
 static void change_block(struct as_heap *h, uint32_t tally, struct as_live_block *old,
 			 const struct as_heap_change *c)
 {
 	struct as_heap_tally *t = &h->tallies.v[tally];
 	struct as_heap_tally *was = &h->tallies.v[old->tally];
 	struct as_live_block b = {.size_bytes = c->size_bytes, .tally = tally, .grown = true};
+	struct as_heap_weight old_w = as_heap_weigh(h, old->size_bytes);
+	struct as_heap_weight new_w = as_heap_weigh(h, c->size_bytes);
 
-	h->reallocs++;
-	h->frees++;
-	was->frees++;
-	was->freed_bytes += old->size_bytes;
-	note_growth(t, old, c);
-	t->bytes += c->size_bytes > old->size_bytes ? c->size_bytes - old->size_bytes : 0;
-	b.birth = birth_on(h, old, t->key.thread);
-	count_alloc(h, t);
-	as_heap_remove_live(h, was, old->size_bytes);
+	h->reallocs += old_w.blocks;
+	count_free(h, was, &old_w);
+	note_growth(t, old, c, &old_w);
+	if (c->size_bytes > old->size_bytes) {
+		uint64_t more = c->size_bytes - old->size_bytes;
+
+		t->bytes += share(&old_w, more);
+		t->bytes_variance += (double)more * (double)more * old_w.blocks_variance;
+	}
+	/* with sampling most changed blocks begin anew: so all do */
+	b.birth = h->sample_bytes
+			  ? (uint32_t)h->threads.v[t->key.thread].allocs % AS_LIVE_BIRTHS
+			  : birth_on(h, old, t->key.thread);
+	as_heap_remove_live(h, was, &old_w);
+	if (!is_told(h, c))
+		return;
+	count_alloc(h, t, &new_w);
 	put_block(h, t, c->new_ptr, &b);
+}
+
+/* With sampling: the old block was not told. Its size is not known, and what the new one adds to it is
+ * estimated by others, that were. */
+static void change_untold(struct as_heap *h, uint32_t tally, const struct as_heap_change *c)
+{
+	if (!c->new_ptr && c->size_bytes)
+		(void)note_failed(h, &h->tallies.v[tally], 0);
+	else if (c->new_ptr && is_told(h, c))
+		give_out(h, tally, c->new_ptr, c->size_bytes, true);
 }
 
 void as_heap_realloc(struct as_heap *h, uint32_t tally, const struct as_heap_change *c)
@@ -401,6 +483,11 @@ void as_heap_realloc(struct as_heap *h, uint32_t tally, const struct as_heap_cha
 		return;
 	}
 	if (!take_old(h, thread, c, &old)) {
+		if (h->sample_bytes) {
+			h->events++;
+			change_untold(h, tally, c);
+			return;
+		}
 		h->unmatched_reallocs++;
 		h->reallocs += c->new_ptr != 0;
 		if (c->new_ptr || c->size_bytes)
@@ -435,8 +522,10 @@ static bool end_chain(void *ctx, uint64_t ptr, struct as_live_block *b)
 {
 	struct as_heap *h = ctx;
 
+	struct as_heap_weight w = as_heap_weigh(h, b->size_bytes);
+
 	if (b->grown)
-		note_last_size(&h->tallies.v[b->tally], b->size_bytes);
+		note_last_size(&h->tallies.v[b->tally], b->size_bytes, &w);
 	return false;
 }
 
@@ -446,4 +535,5 @@ void as_heap_finish(struct as_heap *h)
 		as_live_visit(&h->live, i, end_chain, h);
 	as_heap_moments_end(h);
 	as_heap_settle(h);
+	as_heap_make_whole(h);
 }

@@ -28,6 +28,13 @@
  * Growth: bytes of a tally at 4 to 8 moments at equal distances, which doubles when they are full; a
  * line through them by least squares. The line is over at least the second half of the run.
  *
+ * Sampling. With as_heap_sample before the first event only some blocks are told (abi/rt.h), each with a
+ * probability that its size gives; every amount is then an estimate, the sum over the blocks told of
+ * what they are divided by their probability (Horvitz and Thompson): right on average for each tally,
+ * for allocs, bytes, live and all others. Counts of blocks are kept in units of 1/AS_HEAP_UNIT until
+ * as_heap_finish, which makes them whole: h->unit says which it is. The variance of bytes and blocks is
+ * estimated beside them, by the same rule. The peak is that of the estimate, and so a little high.
+ *
  * Cost: about 100 ns an event, 300 to 400 where 2 million blocks are live and freed in any order
  * (bench/heap-drain); memory: 16 bytes a live block (live.h),
  * about 300 bytes a tally. At most AS_LIVE_TALLIES tallies: what is beyond counts for one without a
@@ -53,7 +60,13 @@ struct as_heap_key {
 
 struct as_heap_amount {
 	uint64_t blocks, bytes;
+	/* of the estimates, in blocks and bytes squared; 0 without sampling */
+	double blocks_variance, bytes_variance;
 };
+/* Half the width of a 95 % interval, from a variance. */
+double as_heap_half_width(double variance);
+
+#define AS_HEAP_UNIT 1024u
 
 /* Of one tally: what realloc did. first: sizes before the first realloc of a block; last: sizes at
  * its end (free, or the end of the run). Averages are over chains and ended. */
@@ -70,6 +83,7 @@ struct as_heap_tally {
 	struct as_heap_key key;
 	uint32_t nmoments;
 	uint64_t allocs, bytes; /* reallocs included: see above */
+	double allocs_variance, bytes_variance;
 	struct as_heap_amount live;
 	uint64_t peak_epoch;
 	struct as_histogram sizes; /* bytes */
@@ -136,12 +150,16 @@ struct as_heap_range { /* a mapping */
 };
 
 struct as_heap {
+	uint64_t sample_bytes; /* 0: every block */
+	uint64_t unit;         /* what counts of blocks are in: 1, or AS_HEAP_UNIT */
 	uint64_t start_ns, now_ns;
 	struct as_live live;
 	AS_VEC(struct as_heap_tally) tallies;
 	AS_VEC(struct as_heap_thread) threads;
 	struct as_heap_domain_sum sum[AS_HEAP_DOMAINS];
 	uint64_t events, allocs, reallocs, frees;
+	double allocs_variance;
+	uint64_t swept; /* allocations that sweeps are made for */
 	uint64_t zero, failed;
 	uint64_t unmatched_frees;    /* of blocks from before, or of nobody */
 	uint64_t unmatched_allocs;   /* of a block that was live: its free was not seen */
@@ -163,6 +181,8 @@ struct as_heap {
 };
 
 struct as_heap *as_heap_new(uint64_t start_ns);
+/* Only blocks chosen one in about so many bytes are told. Before the first event. */
+void as_heap_sample(struct as_heap *h, uint64_t sample_bytes);
 void as_heap_free_all(struct as_heap *h);
 
 uint32_t as_heap_thread(struct as_heap *h, uint32_t number);
@@ -189,6 +209,7 @@ void as_heap_unmatched_free(struct as_heap *h);
 
 struct as_heap_change {
 	uint64_t old_ptr, new_ptr, size_bytes;
+	bool unsampled; /* sampling: the new block was not chosen */
 };
 /* The block is about to be given to realloc: its address may be given out anew from now on. It
  * stays counted. False: it is not known. */
@@ -205,6 +226,8 @@ void as_heap_unmap(struct as_heap *h, uint64_t ptr, uint64_t size_bytes);
 void as_heap_unmap_failed(struct as_heap *h, uint64_t ptr, uint64_t size_bytes);
 
 void as_heap_exit_begins(struct as_heap *h);
+/* After AS_HEAP_MARKS of them, none. */
+#define AS_HEAP_MARKS 1000u
 void as_heap_mark(struct as_heap *h, const char *name, size_t n);
 
 /* No more events: peaks, growth and chains of the blocks that are left become true. Once. */

@@ -34,17 +34,32 @@ static inline uint32_t as_histogram_rank(const struct as_histogram *h, uint32_t 
 	return (uint32_t)__builtin_popcountll(h->used & ((1ull << bucket) - 1));
 }
 
-static inline void as_histogram_add(struct as_histogram *h, uint64_t value)
+static inline void as_histogram_add_many(struct as_histogram *h, uint64_t value, uint64_t n)
 {
 	uint32_t bucket = as_histogram_bucket(value);
 	uint64_t bit = 1ull << bucket;
 
 	if (h->used == bit)
-		h->one++;
+		h->one += n;
 	else if (h->used & bit)
-		h->many[as_histogram_rank(h, bucket)]++;
+		h->many[as_histogram_rank(h, bucket)] += n;
 	else
-		as_histogram_widen(h, bucket, 1);
+		as_histogram_widen(h, bucket, n);
+}
+
+static inline void as_histogram_add(struct as_histogram *h, uint64_t value)
+{
+	as_histogram_add_many(h, value, 1);
+}
+
+/* All counts divided, rounded to nearest. */
+static inline void as_histogram_divide(struct as_histogram *h, uint64_t by)
+{
+	uint64_t *v = h->used & (h->used - 1) ? h->many : &h->one;
+	uint32_t n = (uint32_t)__builtin_popcountll(h->used);
+
+	for (uint32_t i = 0; i < n; i++)
+		v[i] = (v[i] + by / 2) / by;
 }
 
 static inline uint64_t as_histogram_get(const struct as_histogram *h, uint32_t bucket)

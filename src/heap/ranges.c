@@ -22,23 +22,25 @@ static size_t find(const struct as_heap *h, uint64_t addr)
 
 static void insert(struct as_heap *h, const struct as_heap_range *r)
 {
+	struct as_heap_weight w = as_heap_one(h, r->high - r->low);
 	size_t at = find(h, r->low);
 
 	as_vec_push(&h->ranges, *r);
 	memmove(h->ranges.v + at + 1, h->ranges.v + at,
 		(h->ranges.n - 1 - at) * sizeof *h->ranges.v);
 	h->ranges.v[at] = *r;
-	as_heap_add_live(h, &h->tallies.v[r->tally], r->high - r->low);
+	as_heap_add_live(h, &h->tallies.v[r->tally], &w);
 }
 
 static struct as_heap_range take(struct as_heap *h, size_t at)
 {
 	struct as_heap_range r = h->ranges.v[at];
+	struct as_heap_weight w = as_heap_one(h, r.high - r.low);
 
 	h->ranges.n--;
 	memmove(h->ranges.v + at, h->ranges.v + at + 1,
 		(h->ranges.n - at) * sizeof *h->ranges.v);
-	as_heap_remove_live(h, &h->tallies.v[r.tally], r.high - r.low);
+	as_heap_remove_live(h, &h->tallies.v[r.tally], &w);
 	return r;
 }
 
@@ -63,7 +65,7 @@ static void cut(struct as_heap *h, uint64_t low, uint64_t high)
 		part = (struct as_heap_range){AS_MAX(r.low, low), AS_MIN(r.high, high),
 					      r.tally};
 		as_vec_push(&h->unmapped, part);
-		h->tallies.v[r.tally].frees++;
+		h->tallies.v[r.tally].frees += h->unit;
 		h->tallies.v[r.tally].freed_bytes += part.high - part.low;
 	}
 }
@@ -94,9 +96,9 @@ void as_heap_map(struct as_heap *h, uint32_t tally, uint64_t ptr, uint64_t size_
 		return;
 	h->unmapped.n = 0;
 	cut(h, r.low, r.high);
-	t->allocs++;
+	t->allocs += h->unit;
 	t->bytes += r.high - r.low;
-	as_histogram_add(&t->sizes, r.high - r.low);
+	as_histogram_add_many(&t->sizes, r.high - r.low, h->unit);
 	insert(h, &r);
 	as_heap_note_peak(h, AS_HEAP_MAPPINGS);
 }
@@ -117,7 +119,7 @@ void as_heap_unmap_failed(struct as_heap *h, uint64_t ptr, uint64_t size_bytes)
 
 		if (r->low < ptr || r->high > high)
 			continue;
-		t->frees--;
+		t->frees -= h->unit;
 		t->freed_bytes -= r->high - r->low;
 		insert(h, r);
 	}

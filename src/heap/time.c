@@ -201,10 +201,11 @@ void as_heap_time(struct as_heap *h, uint32_t thread, uint64_t time_ns)
 
 void as_heap_mark(struct as_heap *h, const char *name, size_t n)
 {
-	struct as_heap_mark m = {.name = as_xstrndup(name, n),
-				 .time_ns = h->now_ns,
-				 .live = h->sum[AS_HEAP_BLOCKS].live};
+	struct as_heap_mark m = {.time_ns = h->now_ns, .live = h->sum[AS_HEAP_BLOCKS].live};
 
+	if (h->marks.n >= AS_HEAP_MARKS)
+		return;
+	m.name = as_xstrndup(name, n);
 	for (uint32_t i = 0; i < h->tallies.n; i++) {
 		const struct as_heap_tally *t = &h->tallies.v[i];
 

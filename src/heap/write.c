@@ -85,6 +85,37 @@ static void set_growth(struct as_heap_writer *o, const struct as_heap_tally *t,
 	r->last = LIST(&o->last);
 }
 
+/* With sampling a heap that goes on counts in parts of a block. */
+static uint64_t whole(const struct as_heap *h, uint64_t n)
+{
+	return (n + h->unit / 2) / h->unit;
+}
+
+static void make_row_whole(const struct as_heap_writer *o, const struct as_heap *h,
+			   struct as_rec_heap_stack *r)
+{
+	uint64_t *const counts[] = {&r->allocs,       &r->frees,        &r->live_blocks,
+				    &r->peak_blocks,  &r->churn_blocks, &r->zero,
+				    &r->remote_frees, &r->exit_blocks,  &r->reallocs,
+				    &r->in_place,     &r->chains,       &r->ended};
+	const struct as_u64s lists[] = {LIST(&o->sizes), LIST(&o->ages), LIST(&o->times),
+					LIST(&o->last)};
+
+	if (h->unit == 1)
+		return;
+	for (size_t i = 0; i < AS_ARRAY_LEN(counts); i++)
+		*counts[i] = whole(h, *counts[i]);
+	for (size_t i = 0; i < AS_ARRAY_LEN(lists); i++) {
+		for (size_t k = 1; k < lists[i].n; k++)
+			((uint64_t *)lists[i].v)[k] = whole(h, lists[i].v[k]);
+	}
+}
+
+static uint64_t half(double variance)
+{
+	return (uint64_t)(as_heap_half_width(variance) + 0.5);
+}
+
 static uint64_t stack_number(const struct as_heap_writer *o, uint32_t stack)
 {
 	return o->stack_of ? o->stack_of[stack] : (uint64_t)o->first_stack + stack + 1;
@@ -120,6 +151,11 @@ static void write_row(struct as_heap_writer *o, uint32_t process, uint32_t id,
 		r.stack = stack_number(o, t->key.stack);
 		r.end = o->stacks->stacks.v[t->key.stack].end;
 	}
+	r.allocs_half = half(t->allocs_variance);
+	r.bytes_half = half(t->bytes_variance);
+	r.live_blocks_half = half(t->live.blocks_variance);
+	r.live_bytes_half = half(t->live.bytes_variance);
+	r.peak_bytes_half = half(t->peak.bytes_variance);
 	as_heap_slope(h, t, &slope);
 	r.growth_bytes = (int64_t)slope.bytes;
 	r.growth_steps = slope.steps;
@@ -131,6 +167,7 @@ static void write_row(struct as_heap_writer *o, uint32_t process, uint32_t id,
 	r.ages = LIST(&o->ages);
 	r.times = LIST(&o->times);
 	set_growth(o, t, &r);
+	make_row_whole(o, h, &r);
 	as_write_heap_stack(o->w, &r);
 }
 
@@ -141,49 +178,54 @@ static void write_process(struct as_heap_writer *o, uint32_t process,
 	const struct as_heap_domain_sum *blocks = &h->sum[AS_HEAP_BLOCKS];
 	const struct as_heap_domain_sum *maps = &h->sum[AS_HEAP_MAPPINGS];
 
-	as_write_heap_process(o->w, &(struct as_rec_heap_process){
-					    .process = process,
-					    .events = h->events,
-					    .dropped = p->dropped,
-					    .allocs = h->allocs,
-					    .reallocs = h->reallocs,
-					    .frees = h->frees,
-					    .unmatched_frees = h->unmatched_frees,
-					    .unmatched_allocs = h->unmatched_allocs,
-					    .unmatched_reallocs = h->unmatched_reallocs,
-					    .zero = h->zero,
-					    .failed = h->failed,
-					    .crowded = h->crowded,
-					    .complete = p->complete,
-					    .cut = p->cut,
-					    .holes = p->holes,
-					    .live_blocks = blocks->live.blocks,
-					    .live_bytes = blocks->live.bytes,
-					    .peak_blocks = blocks->peak.blocks,
-					    .peak_bytes = blocks->peak.bytes,
-					    .peak_ns = blocks->peak_ns,
-					    .mapped_bytes = maps->live.bytes,
-					    .mapped_peak_bytes = maps->peak.bytes,
-					    .mapped_peak_ns = maps->peak_ns,
-				    });
+	as_write_heap_process(o->w,
+			      &(struct as_rec_heap_process){
+				      .process = process,
+				      .events = h->events,
+				      .dropped = p->dropped,
+				      .allocs = whole(h, h->allocs),
+				      .reallocs = whole(h, h->reallocs),
+				      .frees = whole(h, h->frees),
+				      .unmatched_frees = h->unmatched_frees,
+				      .unmatched_allocs = h->unmatched_allocs,
+				      .unmatched_reallocs = h->unmatched_reallocs,
+				      .zero = whole(h, h->zero),
+				      .failed = h->failed,
+				      .crowded = h->crowded,
+				      .complete = p->complete,
+				      .cut = p->cut,
+				      .holes = p->holes,
+				      .live_blocks = whole(h, blocks->live.blocks),
+				      .live_bytes = blocks->live.bytes,
+				      .peak_blocks = whole(h, blocks->peak.blocks),
+				      .peak_bytes = blocks->peak.bytes,
+				      .peak_ns = blocks->peak_ns,
+				      .mapped_bytes = maps->live.bytes,
+				      .mapped_peak_bytes = maps->peak.bytes,
+				      .mapped_peak_ns = maps->peak_ns,
+				      .allocs_half = half(h->allocs_variance),
+				      .live_blocks_half = half(blocks->live.blocks_variance),
+				      .live_bytes_half = half(blocks->live.bytes_variance),
+				      .peak_bytes_half = half(blocks->peak.bytes_variance),
+			      });
 }
 
 /* Lists are cut by the codec: one record for each so many stacks. */
-static void write_mark(struct as_heap_writer *o, uint32_t process, const uint32_t *row_of,
-		       const struct as_heap_mark *m)
+static void write_mark(struct as_heap_writer *o, const struct as_heap *h, uint32_t process,
+		       const uint32_t *row_of, const struct as_heap_mark *m)
 {
 	struct as_rec_heap_mark r = {
 		.process = process,
 		.time_ns = m->time_ns,
 		.name = as_session_string(o->w, m->name, strlen(m->name)),
-		.live_blocks = m->live.blocks,
+		.live_blocks = whole(h, m->live.blocks),
 		.live_bytes = m->live.bytes,
 	};
 
 	o->sizes.n = 0;
 	as_vec_foreach (a, &m->tallies) {
 		as_vec_push(&o->sizes, row_of[a->tally]);
-		as_vec_push(&o->sizes, a->live.blocks);
+		as_vec_push(&o->sizes, whole(h, a->live.blocks));
 		as_vec_push(&o->sizes, a->live.bytes);
 		if (o->sizes.n < 30000)
 			continue;
@@ -232,7 +274,7 @@ static void write_times(struct as_heap_writer *o, uint32_t process, const struct
 		as_write_heap_time(o->w, &(struct as_rec_heap_time){
 						 .process = process,
 						 .time_ns = row->time_ns,
-						 .live_blocks = row->live.blocks,
+						 .live_blocks = whole(h, row->live.blocks),
 						 .live_bytes = row->live.bytes,
 						 .high_bytes = row->high_bytes,
 						 .mapped_bytes = row->mapped_bytes,
@@ -251,14 +293,14 @@ void as_heap_write_so_far(struct as_heap_writer *o, uint32_t process,
 	write_rows(o, process, h, so_far, last);
 	write_times(o, process, h, so_far);
 	for (; so_far->marks < h->marks.n; so_far->marks++)
-		write_mark(o, process, so_far->row_of.v, &h->marks.v[so_far->marks]);
+		write_mark(o, h, process, so_far->row_of.v, &h->marks.v[so_far->marks]);
 	if (!last)
 		return;
 	as_vec_foreach (f, &h->flows)
 		as_write_heap_flow(o->w, &(struct as_rec_heap_flow){
 						 .source = h->threads.v[f->from].number,
 						 .by = h->threads.v[f->to].number,
-						 .blocks = f->freed.blocks,
+						 .blocks = whole(h, f->freed.blocks),
 						 .bytes = f->freed.bytes,
 					 });
 }

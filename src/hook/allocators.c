@@ -4,6 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
+
+/* assay/heap.h: the function's name, and the note that says where it is in a stripped program. */
+#define MARK_SITE  "assay_heap_mark_site"
+#define MARK_NOTES ".note.assay"
+#define MARK_OWNER "assay"
+enum { MARK_NOTE = 1, MARK_NOTE_BYTES = 12 + 8 + 8 };
+
 struct known {
 	const char *name;
 	uint8_t kind, group;
@@ -73,8 +81,47 @@ static const struct known mimalloc[] = {
 	{"mi_free_aligned", AS_RT_FREE, AS_HOOKS_HEAP},
 };
 
-/* operator new that returns null instead of throwing, and all of operator delete. Only in modules that
- * are an allocator: those of the C++ libraries call malloc and free, where they are seen. */
+/* gperftools' names for the C++ operators. */
+static const struct known tcmalloc[] = {
+	{"tc_new_nothrow", AS_RT_SIZE, AS_HOOKS_HEAP},
+	{"tc_newarray_nothrow", AS_RT_SIZE, AS_HOOKS_HEAP},
+	{"tc_new_aligned_nothrow", AS_RT_SIZE, AS_HOOKS_HEAP},
+	{"tc_newarray_aligned_nothrow", AS_RT_SIZE, AS_HOOKS_HEAP},
+	{"tc_malloc_skip_new_handler", AS_RT_SIZE, AS_HOOKS_HEAP},
+	{"tc_delete", AS_RT_FREE, AS_HOOKS_HEAP},
+	{"tc_deletearray", AS_RT_FREE, AS_HOOKS_HEAP},
+	{"tc_delete_sized", AS_RT_FREE, AS_HOOKS_HEAP},
+	{"tc_deletearray_sized", AS_RT_FREE, AS_HOOKS_HEAP},
+	{"tc_delete_nothrow", AS_RT_FREE, AS_HOOKS_HEAP},
+	{"tc_deletearray_nothrow", AS_RT_FREE, AS_HOOKS_HEAP},
+	{"tc_delete_aligned", AS_RT_FREE, AS_HOOKS_HEAP},
+	{"tc_deletearray_aligned", AS_RT_FREE, AS_HOOKS_HEAP},
+	{"tc_delete_sized_aligned", AS_RT_FREE, AS_HOOKS_HEAP},
+	{"tc_deletearray_sized_aligned", AS_RT_FREE, AS_HOOKS_HEAP},
+	{"tc_delete_aligned_nothrow", AS_RT_FREE, AS_HOOKS_HEAP},
+	{"tc_deletearray_aligned_nothrow", AS_RT_FREE, AS_HOOKS_HEAP},
+};
+
+/* What may throw, and what returns null instead, with the same arguments. */
+static const struct throwing {
+	const char *name, *instead;
+	bool counted;
+} throwing[] = {
+	{"_Znwm", "_ZnwmRKSt9nothrow_t"},
+	{"_Znam", "_ZnamRKSt9nothrow_t"},
+	{"_ZnwmSt11align_val_t", "_ZnwmSt11align_val_tRKSt9nothrow_t"},
+	{"_ZnamSt11align_val_t", "_ZnamSt11align_val_tRKSt9nothrow_t"},
+	{"tc_new", "tc_new_nothrow"},
+	{"tc_newarray", "tc_newarray_nothrow"},
+	{"tc_new_aligned", "tc_new_aligned_nothrow"},
+	{"tc_newarray_aligned", "tc_newarray_aligned_nothrow"},
+	{"mi_new", "mi_new_nothrow"},
+	{"mi_new_aligned", "mi_new_aligned_nothrow"},
+	{"mi_new_n", "mi_mallocn", true},
+};
+
+/* operator new and delete. Only in modules that are an allocator: those of the C++ libraries call
+ * malloc and free, where they are seen. */
 static const struct known operators[] = {
 	{"_ZnwmRKSt9nothrow_t", AS_RT_SIZE, AS_HOOKS_HEAP},
 	{"_ZnamRKSt9nothrow_t", AS_RT_SIZE, AS_HOOKS_HEAP},
@@ -103,7 +150,11 @@ static const struct known others[] = {
 	{"execve", AS_RT_EXEC, AS_HOOKS_EXEC},
 	{"fexecve", AS_RT_EXEC, AS_HOOKS_EXEC},
 	{"execveat", AS_RT_EXEC, AS_HOOKS_EXEC},
+	{MARK_SITE, AS_RT_MARK, AS_HOOKS_MARKS},
+	{"prctl", AS_RT_PRCTL, AS_HOOKS_SECCOMP},
+	{"syscall", AS_RT_SYSCALL, AS_HOOKS_SECCOMP},
 };
+static const struct known a_new = {"", AS_RT_NEW, AS_HOOKS_HEAP};
 
 /* Prefixes behind which the names of `plain` stand. glibc's own are aliases of its plain names, but
  * the ones that a static program has. */
@@ -118,9 +169,13 @@ static const struct prefix {
 
 /* A symbol that tells which allocator the plain names are of. */
 static const struct prefix marks[] = {
-	{"mallctl", AS_ALLOCATOR_JEMALLOC},     {"mi_version", AS_ALLOCATOR_MIMALLOC},
-	{"tc_version", AS_ALLOCATOR_TCMALLOC},  {"mallinfo", AS_ALLOCATOR_GLIBC},
-	{"__malloc_atfork", AS_ALLOCATOR_MUSL}, {"__malloc_donate", AS_ALLOCATOR_MUSL},
+	{"mallctl", AS_ALLOCATOR_JEMALLOC},
+	{"mi_version", AS_ALLOCATOR_MIMALLOC},
+	{"tc_version", AS_ALLOCATOR_TCMALLOC},
+	{"mallinfo", AS_ALLOCATOR_GLIBC},
+	{"__malloc_atfork", AS_ALLOCATOR_MUSL},
+	{"__malloc_donate", AS_ALLOCATOR_MUSL},
+	{"TCMallocInternalMalloc", AS_ALLOCATOR_TCMALLOC},
 };
 
 const char *as_allocator_name(enum as_allocator_family f)
@@ -154,6 +209,15 @@ struct search {
 	unsigned seen; /* which ones of `plain` are there, by bit */
 };
 
+static const struct throwing *find_throwing(const char *name)
+{
+	for (size_t i = 0; i < AS_ARRAY_LEN(throwing); i++) {
+		if (!strcmp(throwing[i].name, name))
+			return &throwing[i];
+	}
+	return NULL;
+}
+
 /* The row of a name, and the family its prefix tells. */
 static const struct known *look_up(const char *name, enum as_allocator_family *ret_family)
 {
@@ -174,10 +238,21 @@ static const struct known *look_up(const char *name, enum as_allocator_family *r
 	k = find_known(mimalloc, AS_ARRAY_LEN(mimalloc), name);
 	if (k)
 		return k;
+	*ret_family = AS_ALLOCATOR_TCMALLOC;
+	k = find_known(tcmalloc, AS_ARRAY_LEN(tcmalloc), name);
+	if (k)
+		return k;
 	*ret_family = AS_ALLOCATOR_C;
 	k = find_known(operators, AS_ARRAY_LEN(operators), name);
 	if (k)
 		return k;
+	if (find_throwing(name)) {
+		if (!strncmp(name, "mi_", 3))
+			*ret_family = AS_ALLOCATOR_MIMALLOC;
+		else if (!strncmp(name, "tc_", 3))
+			*ret_family = AS_ALLOCATOR_TCMALLOC;
+		return &a_new;
+	}
 	*ret_family = AS_ALLOCATOR_NONE;
 	return find_known(others, AS_ARRAY_LEN(others), name);
 }
@@ -228,7 +303,32 @@ static int by_svma(const void *a, const void *b)
 
 static bool is_operator(const struct as_allocator *a)
 {
-	return find_known(operators, AS_ARRAY_LEN(operators), a->name) != NULL;
+	return a->family == AS_ALLOCATOR_C &&
+	       (a->kind == AS_RT_NEW ||
+		find_known(operators, AS_ARRAY_LEN(operators), a->name) != NULL);
+}
+
+/* Allocators whose operator new does not call malloc. */
+static bool has_own_new(const struct search *q)
+{
+	return q->mark == AS_ALLOCATOR_JEMALLOC || q->mark == AS_ALLOCATOR_MIMALLOC ||
+	       q->mark == AS_ALLOCATOR_TCMALLOC;
+}
+
+/* What each of the throwing ones is told by; those without are left out. */
+static void find_instead(const struct search *q, struct as_allocators *list)
+{
+	as_vec_foreach (a, list) {
+		const struct throwing *t = a->kind == AS_RT_NEW ? find_throwing(a->name) : NULL;
+
+		if (!t || (is_operator(a) && !has_own_new(q)))
+			continue;
+		a->counted = t->counted;
+		as_vec_foreach (b, list) {
+			if (!strcmp(b->name, t->instead))
+				a->instead_svma = b->svma;
+		}
+	}
 }
 
 /* Plain names that are local: only as a whole set. Operators: only beside an allocator. */
@@ -236,6 +336,8 @@ static bool keep(const struct search *q, const struct as_allocator *a, bool allo
 {
 	unsigned set = 0;
 
+	if (a->kind == AS_RT_NEW && !a->instead_svma)
+		return false;
 	if (is_operator(a))
 		return allocates;
 	if (!a->local || a->family != AS_ALLOCATOR_C)
@@ -250,6 +352,30 @@ static bool keep(const struct search *q, const struct as_allocator *a, bool allo
 	return (q->seen & set) == set;
 }
 
+/* Notes outlive the symbols. An entry: sizes of name and content, type, name, and how far from itself
+ * the function is. */
+static void find_mark_notes(struct as_elf *elf, struct as_allocators *ret)
+{
+	const struct as_elf_section *s = as_elf_find_section(elf, MARK_NOTES);
+	const uint8_t *p;
+	size_t n;
+
+	if (!s || as_elf_section_data(elf, MARK_NOTES, &p, &n, NULL) < 0)
+		return;
+	for (size_t at = 0; at + MARK_NOTE_BYTES <= n; at += MARK_NOTE_BYTES) {
+		if (as_get_le32(p + at) != sizeof MARK_OWNER || as_get_le32(p + at + 4) != 8 ||
+		    as_get_le32(p + at + 8) != MARK_NOTE ||
+		    memcmp(p + at + 12, MARK_OWNER, sizeof MARK_OWNER) != 0)
+			return;
+		as_vec_push(ret, (struct as_allocator){
+					 .svma = s->svma + at + 20 + as_get_le64(p + at + 20),
+					 .name = MARK_SITE,
+					 .kind = AS_RT_MARK,
+					 .group = AS_HOOKS_MARKS,
+				 });
+	}
+}
+
 void as_allocators_find(struct as_elf *elf, unsigned groups, struct as_allocators *ret)
 {
 	struct search q = {.groups = groups, .ret = ret};
@@ -259,8 +385,11 @@ void as_allocators_find(struct as_elf *elf, unsigned groups, struct as_allocator
 	memset(ret, 0, sizeof *ret);
 	/* a damaged table costs the symbols in it; what the others told is there */
 	(void)as_elf_each_symbol(elf, on_symbol, &q, NULL);
+	if (groups & AS_HOOKS_MARKS)
+		find_mark_notes(elf, ret);
 	if (!ret->n)
 		return;
+	find_instead(&q, ret);
 	as_vec_foreach (a, ret)
 		allocates |= a->group == AS_HOOKS_HEAP && !is_operator(a);
 	qsort(ret->v, ret->n, sizeof *ret->v, by_svma);

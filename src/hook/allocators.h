@@ -9,10 +9,13 @@
  *	as_allocators_clear(&list);
  *
  * Aliases are one entry: the calls of any of the names are seen at their common address. What only
- * looks (malloc_usable_size) is left out; so are operator new in its throwing forms, which cannot be
- * called from in-target code, and Rust's shims, which the compiler may inline and which always lead
- * to an allocator. Names that are local to the module count when the whole set of them is there, as
- * in a static-pie program, or one that was linked with LTO. Thread rule: none.
+ * looks (malloc_usable_size) is left out, and Rust's shims, which the compiler may inline and which
+ * always lead to an allocator. Names that are local to the module count when the whole set of them is
+ * there, as in a static-pie program, or one that was linked with LTO.
+ *
+ * operator new in its throwing forms cannot be called from in-target code. Where it is an allocator's
+ * own (jemalloc, mimalloc, tcmalloc: elsewhere it calls malloc, which is seen) it is told together
+ * with its form that returns null, which is to be called in its stead. Thread rule: none.
  */
 #ifndef AS_HOOK_ALLOCATORS_H
 #define AS_HOOK_ALLOCATORS_H
@@ -29,7 +32,12 @@ enum as_hook_group {
 	AS_HOOKS_MAPPINGS = 2, /* mmap, munmap, mremap */
 	AS_HOOKS_LOADER = 4,   /* _dl_debug_state: modules come and go */
 	AS_HOOKS_EXEC = 8,     /* a new program takes the place of this one */
+	AS_HOOKS_MARKS = 16,   /* assay_heap_mark of the program (assay/heap.h) */
+	AS_HOOKS_SECCOMP = 32, /* prctl, syscall: a filter of system calls comes */
 };
+/* All that a recorder of blocks needs. */
+#define AS_HOOKS_OF_HEAP                                                                       \
+	(AS_HOOKS_HEAP | AS_HOOKS_LOADER | AS_HOOKS_EXEC | AS_HOOKS_MARKS | AS_HOOKS_SECCOMP)
 
 enum as_allocator_family {
 	AS_ALLOCATOR_NONE, /* not of an allocator: mappings, loader, exec */
@@ -49,6 +57,8 @@ struct as_allocator {
 	uint8_t group;    /* enum as_hook_group, one */
 	uint8_t family;   /* enum as_allocator_family */
 	bool local;
+	uint64_t instead_svma; /* AS_RT_NEW: of what returns null where this one throws */
+	bool counted;          /* AS_RT_NEW: count and size come first */
 };
 struct as_allocators {
 	struct as_allocator *v;

@@ -17,6 +17,7 @@
 #define SCAN_BYTES_MANY 0x2000u /* with more than SCAN_THREADS threads */
 #define SCAN_THREADS    64
 #define CS_64           0x33
+#define TCB_BYTES       1024 /* of a thread's descriptor, from its thread pointer */
 
 /* ---- threads ---- */
 
@@ -93,6 +94,23 @@ static int check_fs(struct as_hooked *h, struct as_stop *s, struct as_error *err
 				(int)t->tid, (int)h->pid);
 	}
 	return 0;
+}
+
+/* Where thread libraries keep a thread's id: the one place where all threads have theirs. */
+void as_hooked_find_tid_off(struct as_hooked *h, const struct as_stop *s)
+{
+	uint32_t head[TCB_BYTES / 4];
+	bool fits[TCB_BYTES / 4];
+
+	memset(fits, true, sizeof fits);
+	as_vec_foreach (t, &s->thread) {
+		if (pread(h->mem_fd, head, sizeof head, (off_t)t->regs.fs_base) != sizeof head)
+			return;
+		for (size_t i = 0; i < AS_ARRAY_LEN(head); i++)
+			fits[i] = fits[i] && head[i] == (uint32_t)t->tid;
+	}
+	for (size_t i = 1; i < AS_ARRAY_LEN(fits) && !h->tid_off; i++)
+		h->tid_off = fits[i] ? (uint32_t)i * 4 : 0;
 }
 
 /* ---- places in the first bytes ---- */
@@ -223,11 +241,32 @@ int as_hooked_patch(struct as_hooked *h, size_t from, struct as_stop *s, struct 
 
 bool as_hooked_any_wanted(const struct as_hooked *h)
 {
+	const unsigned of_memory = AS_HOOKS_HEAP | AS_HOOKS_MAPPINGS;
+	const unsigned wanted = h->spec.groups & of_memory ? of_memory : h->spec.groups;
+
 	as_vec_foreach (f, &h->fn) {
-		if (f->verdict == AS_DETOUR_OK)
+		if (f->verdict == AS_DETOUR_OK && f->what.group & wanted)
 			return true;
 	}
 	return false;
+}
+
+int as_hooked_fail_nothing(const struct as_hooked *h, struct as_error *err)
+{
+	as_vec_foreach (m, &h->module) {
+		if (m->unseen)
+			return as_fail(
+				err, AS_E_NOTFOUND, 0,
+				"%s holds %s, but no symbols: its allocations cannot be "
+				"seen\n  keep the symbol table (strip = \"debuginfo\", or no "
+				"strip -s), or link the allocator dynamically",
+				m->path, m->unseen);
+	}
+	return as_fail(
+		err, AS_E_NOTFOUND, 0,
+		"process %d has no function of an allocator that can be patched\n  a static "
+		"program needs its symbol table: strip = \"debuginfo\", or no strip -s",
+		(int)h->pid);
 }
 
 /* The first stop: memory, and a gs base for every thread that is or will be. */
@@ -241,6 +280,7 @@ static int stop_and_map(struct as_hooked *h, struct as_error *err)
 	r = as_hooked_check_gs(h, &s, err);
 	if (r == 0)
 		r = check_fs(h, &s, err);
+	as_hooked_find_tid_off(h, &s);
 	if (r == 0)
 		r = as_hooked_map(h, &s, err);
 	if (r == 0)
@@ -280,9 +320,7 @@ int as_hook_attach(pid_t pid, const struct as_hook_spec *spec, struct as_hooked 
 	as_hooked_find_earlier(h);
 	r = as_hooked_scan(h, &from, err);
 	if (r == 0 && !as_hooked_any_wanted(h))
-		r = as_fail(err, AS_E_NOTFOUND, 0,
-			    "process %d has no function of an allocator that can be patched",
-			    (int)pid);
+		r = as_hooked_fail_nothing(h, err);
 	if (r == 0)
 		r = stop_and_map(h, err);
 	if (r == 0)

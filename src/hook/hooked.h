@@ -45,6 +45,7 @@ struct as_hook_spec {
 	uint32_t ring_bytes;   /* 0: 1 MiB */
 	uint32_t flags;        /* enum as_rt_flags to begin with */
 	uint32_t full_wait_us; /* AS_RT_WAIT_FULL: how long for room in a ring, at most */
+	uint64_t sample_bytes; /* 0: every block; else one is chosen in about so many bytes */
 	const char *cache_dir; /* of unwind tables; may be NULL */
 	/* Where modules are known by; the caller's, and outlives what is hooked. NULL: one of its own.
 	 * A process's map in it is as of the last look. */
@@ -85,6 +86,16 @@ int as_hook_attach(pid_t pid, const struct as_hook_spec *spec, struct as_hooked 
  * this has returned. tid: its thread id.
  */
 int as_hook_watch_exec(pid_t tid, struct as_error *err);
+
+/*
+ * The same for a thread that an AS_RT_EXEC notice is about; h: whose notice it is. A program that is
+ * setuid, or gets capabilities from its file, runs without these rights when it is traced by somebody
+ * who is not root: it is left alone. AS_E_ACCESS: so it is, with the program's name.
+ */
+int as_hook_watch_notice(const struct as_hooked *h, const struct as_rt_rec_sync *notice,
+			 struct as_error *err);
+/* Whether a program keeps its rights when the caller traces it: for a command about to be started. */
+int as_hook_check_program(const char *path, struct as_error *err);
 
 enum as_hook_watched {
 	AS_HOOK_WATCH_NOTHING, /* it runs on; the exec may have failed, and another may follow */
@@ -131,6 +142,19 @@ void *as_hook_shared(const struct as_hooked *h, size_t *ret_bytes);
 const struct as_rt_home *as_hook_home(const struct as_hooked *h);
 size_t as_hook_count(const struct as_hooked *h);
 void as_hook_get(const struct as_hooked *h, size_t i, struct as_hook_function_info *ret);
+
+/* Modules whose allocations cannot be seen: no symbol table, but an allocator inside. Returns their
+ * number; the i-th one's path and what is in it ("jemalloc"). */
+size_t as_hook_unseen_count(const struct as_hooked *h);
+void as_hook_unseen(const struct as_hooked *h, size_t i, const char **ret_path,
+		    const char **ret_what);
+
+/*
+ * Asks the recorder of a process, which is another process than the caller, for a mark, and waits for it
+ * (1 s at most). AS_E_NOTFOUND: nobody records it. name: at most AS_RT_MARK_BYTES, not NUL-terminated.
+ * Source: the control page in the target's memory; needs the rights that an attach needs.
+ */
+int as_hook_mark(pid_t pid, const char *name, size_t n, struct as_error *err);
 
 struct as_hook_cost {
 	uint64_t map_ns, patch_ns, detach_ns; /* how long the process stood still */

@@ -6,6 +6,9 @@
  *	modules.c	what the target is told of its modules: where they are, how stacks are read
  *	attach.c	the order of things, and back
  *	launch.c	from exec to where everything is loaded
+ *	rights.c	programs that lose something when they are traced
+ *	unseen.c	allocators without names
+ *	mark.c		a mark asked for from outside
  */
 #ifndef AS_HOOK_HOOKED_PRIV_H
 #define AS_HOOK_HOOKED_PRIV_H
@@ -38,7 +41,8 @@ struct as_hooked_module {
 	uint64_t bias, lo, hi; /* avma of all its segments */
 	struct as_elf *elf;    /* open: names are its */
 	char *path;
-	bool present; /* in the map that was read last */
+	const char *unseen; /* an allocator that has no names; NULL: none known */
+	bool present;       /* in the map that was read last */
 };
 
 /* An unwind table in the shared memory. */
@@ -67,7 +71,7 @@ struct as_hooked {
 	AS_VEC(struct as_hooked_function) fn;
 	AS_VEC(struct as_island) island;
 	AS_VEC(struct as_hooked_table) table;
-	uint64_t home_avma, contexts_avma, shared_avma;
+	uint64_t home_avma, contexts_avma, shared_avma, sampled_avma;
 	uint64_t contexts_bytes;
 	AS_VEC(struct as_island_note) earlier; /* left by those that were here before */
 	void *shared;                          /* mapped here, too; NULL: not yet */
@@ -75,6 +79,7 @@ struct as_hooked {
 	size_t shared_bytes, tables_off, table_bytes, tables_used;
 	struct as_rt_home home;
 	struct as_hook_cost cost;
+	uint32_t tid_off; /* as_rt_control.tid_off */
 	bool has_shadow_stack, detached;
 };
 
@@ -102,6 +107,9 @@ bool as_hooked_needs_island(struct as_hooked *h);
 /* Writes the image, thunks and copies for the functions from `from` on; needs no stop. */
 int as_hooked_write(struct as_hooked *h, size_t from, struct as_error *err);
 
+/* unseen.c: what a module without symbols holds; NULL: nothing that is known. */
+const char *as_hooked_find_unseen(struct as_elf *elf);
+
 /* modules.c: the map that was scanned last, for the code in the target. */
 void as_hooked_publish(struct as_hooked *h);
 
@@ -111,6 +119,10 @@ void as_hooked_find_earlier(struct as_hooked *h);
 int as_hooked_check_gs(struct as_hooked *h, struct as_stop *s, struct as_error *err);
 void as_hooked_set_gs(struct as_hooked *h, struct as_stop *s);
 bool as_hooked_any_wanted(const struct as_hooked *h);
+/* There is none: why. */
+int as_hooked_fail_nothing(const struct as_hooked *h, struct as_error *err);
+/* From threads that stand still, as_rt_control.tid_off. */
+void as_hooked_find_tid_off(struct as_hooked *h, const struct as_stop *s);
 /* Patches them: in a stop, or (NULL) when nothing runs their code yet. */
 int as_hooked_patch(struct as_hooked *h, size_t from, struct as_stop *s, struct as_error *err);
 

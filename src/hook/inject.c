@@ -2,6 +2,7 @@
 /* Memory in the target, and what is written there. */
 #include "hook/hooked_priv.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -50,6 +51,44 @@ static bool has_shadow_stack(pid_t pid)
 	       strcspn(line, "\n") > (size_t)(strstr(line, "shstk") - line);
 }
 
+/* How many filters of system calls a thread has; before Linux 5.9 whether there is one. */
+static unsigned long filters_of(const char *task)
+{
+	AS_CLEANUP(as_buf_clear) struct as_buf b = {0};
+	char path[400];
+	const char *line;
+	unsigned long n;
+
+	snprintf(path, sizeof path, "%s/status", task);
+	if (as_read_file(path, 1 << 16, &b, NULL) < 0 || !b.p)
+		return 0;
+	line = strstr(b.p, "\nSeccomp_filters:");
+	if (line && sscanf(line, " Seccomp_filters: %lu", &n) == 1)
+		return n;
+	line = strstr(b.p, "\nSeccomp:");
+	return line && sscanf(line, " Seccomp: %lu", &n) == 1 && n;
+}
+
+/* A filter that we do not have ourselves: that of a container we are in lets our calls pass. */
+static bool has_filter(pid_t pid)
+{
+	unsigned long own = filters_of("/proc/self");
+	char path[64], task[380];
+	bool found = false;
+	struct dirent *e;
+	DIR *d;
+
+	snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+	d = opendir(path);
+	while (d && !found && (e = readdir(d))) {
+		snprintf(task, sizeof task, "%s/%s", path, e->d_name);
+		found = e->d_name[0] != '.' && filters_of(task) > own;
+	}
+	if (d)
+		closedir(d);
+	return found;
+}
+
 static bool has_fsgsbase(pid_t pid)
 {
 	AS_CLEANUP(as_buf_clear) struct as_buf b = {0};
@@ -84,14 +123,23 @@ struct as_hooked *as_hooked_new(pid_t pid, const struct as_hook_spec *spec,
 	h->table_bytes = AS_HOOK_TABLE_BYTES;
 	if (has_fsgsbase(pid))
 		h->spec.flags |= AS_RT_FSGSBASE;
+	if (has_filter(pid))
+		h->spec.flags |= AS_RT_NO_SYSCALLS;
 	h->has_shadow_stack = has_shadow_stack(pid);
 	h->image = spec->modules ? spec->modules : as_image_new(spec->cache_dir);
 	snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
 	h->mem_fd = open(path, O_RDWR | O_CLOEXEC);
 	if (h->mem_fd >= 0)
 		return h;
-	(void)as_fail(err, errno == ENOENT ? AS_E_NOTFOUND : AS_E_ACCESS, errno,
-		      "cannot write the memory of process %d: %s", (int)pid, strerror(errno));
+	if (errno == ENOENT)
+		(void)as_fail(err, AS_E_NOTFOUND, errno, "no process %d", (int)pid);
+	else
+		(void)as_fail(
+			err, AS_E_ACCESS, errno,
+			"not allowed to trace process %d: %s\n"
+			"  it must be yours and not setuid, and kernel.yama.ptrace_scope 0; "
+			"or use root",
+			(int)pid, strerror(errno));
 	as_hook_free(h);
 	return NULL;
 }
@@ -307,6 +355,9 @@ static int map_private(struct as_hooked *h, struct as_stop *s, struct as_error *
 			    -1};
 	int r = map_far(h, s, AS_HOOK_HOME_BYTES, how, &h->home_avma, err);
 
+	if (r == 0 && h->spec.sample_bytes)
+		r = map_far(h, s, AS_RT_SAMPLED_BYTES, how, &h->sampled_avma, err);
+
 	h->contexts_bytes = (uint64_t)h->spec.context_max * image_of(h)->context_bytes;
 	if (r == 0)
 		r = map_far(h, s, h->contexts_bytes, how, &h->contexts_avma, err);
@@ -377,6 +428,8 @@ static void set_up_control(struct as_hooked *h)
 	c->clock_ns = as_now_ns();
 	c->flags = h->spec.flags;
 	c->full_wait_us = h->spec.full_wait_us;
+	c->sample_bytes = h->spec.sample_bytes;
+	c->tid_off = h->tid_off;
 	if (as_maps_read(h->pid, &maps, NULL) == 0) {
 		as_vec_foreach (m, &maps.map) {
 			if (m->kind == AS_MAP_STACK)
@@ -389,6 +442,9 @@ static void set_up_control(struct as_hooked *h)
 
 static int write_home(struct as_hooked *h, struct as_error *err)
 {
+	uint64_t pid = (uint64_t)h->pid;
+	int r;
+
 	h->home = (struct as_rt_home){
 		.magic = AS_RT_MAGIC,
 		.control = h->shared_avma,
@@ -397,8 +453,10 @@ static int write_home(struct as_hooked *h, struct as_error *err)
 		.context_max = h->spec.context_max,
 		.ring_bytes = h->spec.ring_bytes,
 	};
+	h->home.sampled = h->sampled_avma;
 	set_up_control(h);
-	return put(h, h->home_avma, &h->home, sizeof h->home, err);
+	r = put(h, h->contexts_avma + AS_RT_CONTEXT_PID, &pid, sizeof pid, err);
+	return r < 0 ? r : put(h, h->home_avma, &h->home, sizeof h->home, err);
 }
 
 static uint64_t hook_avma(const struct as_hooked *h, const struct as_hooked_function *f)
@@ -414,8 +472,14 @@ static int write_function(struct as_hooked *h, struct as_hooked_function *f,
 	uint64_t bias = h->module.v[f->module].bias;
 	uint64_t thunk = i->avma + i->used, copy = thunk + AS_HOOK_THUNK_MAX;
 	uint8_t code[AS_HOOK_THUNK_MAX + AS_DETOUR_TRAMPOLINE] = {0};
-	struct as_rt_hook hook = {copy, h->home_avma, f->id, f->what.kind, 0, 0};
-	uint64_t entry = i->avma + image_of(h)->entry[f->what.kind];
+	struct as_rt_hook hook = {.original = copy,
+				  .home = h->home_avma,
+				  .id = f->id,
+				  .kind = f->what.kind,
+				  .flags = f->what.counted ? AS_RT_HOOK_COUNT : 0};
+	const uint32_t *entries =
+		h->spec.sample_bytes ? image_of(h)->sampled : image_of(h)->entry;
+	uint64_t entry = i->avma + entries[f->what.kind];
 	size_t n = as_detour_trampoline(&f->detour, bias, copy, code + AS_HOOK_THUNK_MAX);
 	int r;
 
@@ -433,6 +497,23 @@ static int write_function(struct as_hooked *h, struct as_hooked_function *f,
 	f->copy_avma = copy;
 	f->state = AS_HOOK_GONE;
 	return 0;
+}
+
+/* What is called instead of a function that throws: its copy, so that it is not told as well. */
+static int write_instead(struct as_hooked *h, const struct as_hooked_function *f,
+			 struct as_error *err)
+{
+	uint64_t at = f->what.instead_svma + h->module.v[f->module].bias;
+
+	if (f->what.kind != AS_RT_NEW || !f->thunk_avma)
+		return 0;
+	as_vec_foreach (g, &h->fn) {
+		if (g->module == f->module && g->what.svma == f->what.instead_svma &&
+		    g->copy_avma)
+			at = g->copy_avma;
+	}
+	return put(h, hook_avma(h, f) + offsetof(struct as_rt_hook, instead), &at, sizeof at,
+		   err);
 }
 
 int as_hooked_write(struct as_hooked *h, size_t from, struct as_error *err)
@@ -459,5 +540,7 @@ int as_hooked_write(struct as_hooked *h, size_t from, struct as_error *err)
 		if (i)
 			r = write_function(h, f, i, err);
 	}
+	for (size_t k = from; r == 0 && k < h->fn.n; k++)
+		r = write_instead(h, &h->fn.v[k], err);
 	return r;
 }

@@ -311,10 +311,11 @@ static int put_in(struct launch *l, const struct as_hook_spec *spec, struct as_h
 	h = as_hooked_new(l->pid, spec, err);
 	r = h ? as_hooked_scan(h, &from, err) : err ? err->status : AS_E_IO;
 	if (r == 0 && !as_hooked_any_wanted(h))
-		r = as_fail(err, AS_E_NOTFOUND, 0,
-			    "the program has no function of an allocator that can be patched");
+		r = as_hooked_fail_nothing(h, err);
 	if (r == 0)
 		r = as_hooked_check_gs(h, &s, err);
+	if (r == 0)
+		as_hooked_find_tid_off(h, &s);
 	if (r == 0)
 		r = as_hooked_map(h, &s, err);
 	if (r == 0)

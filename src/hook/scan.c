@@ -47,6 +47,15 @@ static void add_function(struct as_hooked *h, struct as_hook_code *code,
 	as_vec_push(&h->fn, f);
 }
 
+static bool has_blocks(const struct as_allocators *list)
+{
+	as_vec_foreach (a, list) {
+		if (a->group == AS_HOOKS_HEAP)
+			return true;
+	}
+	return false;
+}
+
 /* Modules that cannot be read or are of another machine have no functions: that is no failure of the
  * whole, there may be others. */
 static void add_functions(struct as_hooked *h, struct as_module *m)
@@ -61,6 +70,8 @@ static void add_functions(struct as_hooked *h, struct as_module *m)
 	if (fd < 0 || as_elf_open_fd(fd, m->path, &mine->elf, NULL) < 0)
 		return;
 	as_allocators_find(mine->elf, h->spec.groups, &list);
+	if (!has_blocks(&list))
+		mine->unseen = as_hooked_find_unseen(mine->elf);
 	if (list.n) {
 		extents = as_image_module_extents(h->image, m, &n);
 		if (as_hook_code_new(mine->elf, extents, n, &code, NULL) == 0) {

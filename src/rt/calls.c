@@ -73,28 +73,43 @@ static void lost_bytes(struct rt_context *c, uint64_t size)
 	(void)rt_add_own(&c->ring->lost_bytes, size);
 }
 
-static __attribute__((noinline)) void tell_alloc(const struct call *k, uint64_t ptr,
+static __attribute__((noinline)) bool tell_alloc(const struct call *k, uint64_t ptr,
 						 uint64_t size, uint64_t align)
 {
 	struct rt_capture cap;
 	follow_clock(k->c);
 	uint32_t node = node_of(&cap, k);
 	const uint64_t w[4] = {0, ptr, size, node | align << 32};
-	if (!rt_emit(k->c, AS_RT_REC_ALLOC, k->hook->id, w, 2))
+	bool ok = rt_emit(k->c, AS_RT_REC_ALLOC, k->hook->id, w, 2);
+	if (!ok)
 		lost_bytes(k->c, size);
 	rt_capture_end(&cap);
+	return ok;
 }
 
-static __attribute__((noinline)) void tell_realloc(const struct call *k, uint64_t old,
-						   uint64_t new_ptr, uint64_t size)
+struct change {
+	uint64_t old, new_ptr, size;
+	uint32_t flags; /* enum as_rt_realloc_flags */
+};
+
+static __attribute__((noinline)) bool tell_realloc(const struct call *k, const struct change *r)
 {
 	struct rt_capture cap;
 	follow_clock(k->c);
 	uint32_t node = node_of(&cap, k);
-	const uint64_t w[6] = {0, old, new_ptr, size, node, 0};
-	if (!rt_emit(k->c, AS_RT_REC_REALLOC, k->hook->id, w, 3))
-		lost_bytes(k->c, size);
+	const uint64_t w[6] = {0, r->old, r->new_ptr, r->size, node, r->flags};
+	bool ok = rt_emit(k->c, AS_RT_REC_REALLOC, k->hook->id, w, 3);
+	if (!ok)
+		lost_bytes(k->c, r->size);
 	rt_capture_end(&cap);
+	return ok;
+}
+
+static void tell_realloc_begin(const struct call *k, uint64_t ptr)
+{
+	const uint64_t w[2] = {0, ptr};
+	follow_clock(k->c);
+	(void)rt_emit(k->c, AS_RT_REC_REALLOC_BEGIN, k->hook->id, w, 1);
 }
 
 static __attribute__((noinline)) void tell_free_with_stack(const struct call *k, uint64_t ptr)
@@ -137,7 +152,7 @@ static inline uint64_t product(uint64_t a, uint64_t b)
 		struct call k = enter(hook, RT_FRAME());                                       \
 		uint64_t ptr = ORIGINAL(hook)(a, b, c, d);                                     \
 		if (RT_LIKELY(k.c != 0)) {                                                     \
-			tell_alloc(&k, ptr, size, align);                                      \
+			(void)tell_alloc(&k, ptr, size, align);                                \
 			leave(&k);                                                             \
 		}                                                                              \
 		return ptr;                                                                    \
@@ -153,8 +168,7 @@ ENTRY4(pointer)
 	struct call k = enter(hook, RT_FRAME());
 	uint64_t ret = ORIGINAL(hook)(a, b, c, d);
 	if (k.c) {
-		bool ok = (int)ret == 0;
-		tell_alloc(&k, ok ? rt_word(a) : 0, c, b);
+		(void)tell_alloc(&k, (int)ret == 0 ? rt_word(a) : 0, c, b);
 		leave(&k);
 	}
 	return ret;
@@ -164,14 +178,12 @@ static inline __attribute__((always_inline)) uint64_t reallocate(struct call *k,
 								 const uint64_t arg[4],
 								 uint64_t size)
 {
-	if (k->c && arg[0]) {
-		const uint64_t w[2] = {0, arg[0]};
-		follow_clock(k->c);
-		(void)rt_emit(k->c, AS_RT_REC_REALLOC_BEGIN, k->hook->id, w, 1);
-	}
+	if (k->c && arg[0])
+		tell_realloc_begin(k, arg[0]);
 	uint64_t ptr = ORIGINAL(k->hook)(arg[0], arg[1], arg[2], arg[3]);
 	if (k->c) {
-		tell_realloc(k, arg[0], ptr, size);
+		const struct change r = {arg[0], ptr, size, 0};
+		(void)tell_realloc(k, &r);
 		leave(k);
 	}
 	return ptr;
@@ -195,8 +207,9 @@ ENTRY4(resize)
 	struct call k = enter(hook, RT_FRAME());
 	uint64_t ret = ORIGINAL(hook)(a, b, c, d);
 	if (k.c) {
+		const struct change r = {a, a, b, 0};
 		if (ret >= b)
-			tell_realloc(&k, a, a, b);
+			(void)tell_realloc(&k, &r);
 		leave(&k);
 	}
 	return ret;
@@ -211,6 +224,192 @@ ENTRY4(free)
 	if (RT_LIKELY(k.c != 0))
 		leave(&k);
 	return ret;
+}
+
+/* ---- entries, with sampling ---- */
+
+/* A block that is told: known to be so before anybody can free it. */
+static __attribute__((noinline)) void tell_sampled(const struct call *k, uint64_t ptr,
+						   uint64_t size, uint64_t align)
+{
+	if (ptr)
+		as_rt_sample_mark(k->c, ptr);
+	if (!tell_alloc(k, ptr, size, align) && ptr)
+		as_rt_sample_unmark(k->c, ptr);
+}
+
+#define SAMPLES(name, size, align)                                                             \
+	ENTRY4(sampled_##name)                                                                 \
+	{                                                                                      \
+		struct call k = enter(hook, RT_FRAME());                                       \
+		uint64_t ptr = ORIGINAL(hook)(a, b, c, d);                                     \
+		if (RT_LIKELY(k.c != 0)) {                                                     \
+			/* failures are rare, and all of them are told */                      \
+			if (RT_UNLIKELY(!ptr) || RT_UNLIKELY(rt_sample(k.c, size)))            \
+				tell_sampled(&k, ptr, size, align);                            \
+			leave(&k);                                                             \
+		}                                                                              \
+		return ptr;                                                                    \
+	}
+
+SAMPLES(size, a, 0)
+SAMPLES(count, product(a, b), 0)
+SAMPLES(align, b, a)
+SAMPLES(heap, b, 0)
+
+ENTRY4(sampled_pointer)
+{
+	struct call k = enter(hook, RT_FRAME());
+	uint64_t ret = ORIGINAL(hook)(a, b, c, d);
+	if (k.c) {
+		uint64_t ptr = (int)ret == 0 ? rt_word(a) : 0;
+		if (!ptr || rt_sample(k.c, c))
+			tell_sampled(&k, ptr, c, b);
+		leave(&k);
+	}
+	return ret;
+}
+
+/* After the original: old_told, its block may be one that was told. */
+static void tell_sampled_change(const struct call *k, struct change *r, bool old_told)
+{
+	bool told = r->new_ptr && rt_sample(k->c, r->size);
+	if (!told && !old_told && (r->new_ptr || !r->size))
+		return;
+	if (told)
+		as_rt_sample_mark(k->c, r->new_ptr);
+	else
+		r->flags = AS_RT_REALLOC_UNSAMPLED;
+	/* the old block stays when it failed, and was not told where the table had no room */
+	if (old_told && !r->new_ptr && r->size)
+		as_rt_sample_mark(k->c, r->old);
+	if (!tell_realloc(k, r) && told)
+		as_rt_sample_unmark(k->c, r->new_ptr);
+}
+
+static inline __attribute__((always_inline)) uint64_t reallocate_sampled(struct call *k,
+									 const uint64_t arg[4],
+									 uint64_t size)
+{
+	bool told = k->c && arg[0] && rt_may_be_sampled(k->c, arg[0]);
+	if (RT_UNLIKELY(told)) {
+		as_rt_sample_unmark(k->c, arg[0]);
+		tell_realloc_begin(k, arg[0]);
+	}
+	uint64_t ptr = ORIGINAL(k->hook)(arg[0], arg[1], arg[2], arg[3]);
+	if (k->c) {
+		struct change r = {arg[0], ptr, size, 0};
+		tell_sampled_change(k, &r, told);
+		leave(k);
+	}
+	return ptr;
+}
+
+#define SAMPLES_CHANGE(name, size)                                                             \
+	ENTRY4(sampled_##name)                                                                 \
+	{                                                                                      \
+		struct call k = enter(hook, RT_FRAME());                                       \
+		const uint64_t arg[4] = {a, b, c, d};                                          \
+		return reallocate_sampled(&k, arg, size);                                      \
+	}
+
+SAMPLES_CHANGE(realloc, b)
+SAMPLES_CHANGE(realloc_count, product(b, c))
+SAMPLES_CHANGE(realloc_rust, d)
+
+ENTRY4(sampled_resize)
+{
+	struct call k = enter(hook, RT_FRAME());
+	uint64_t ret = ORIGINAL(hook)(a, b, c, d);
+	if (k.c) {
+		struct change r = {a, a, b, 0};
+		bool told = ret >= b && rt_may_be_sampled(k.c, a);
+		if (told)
+			as_rt_sample_unmark(k.c, a);
+		if (ret >= b)
+			tell_sampled_change(&k, &r, told);
+		leave(&k);
+	}
+	return ret;
+}
+
+/* A block that was told, most likely; others do not come here. */
+ENTRY4(sampled_free)
+{
+	struct call k = enter(hook, RT_FRAME());
+	if (RT_LIKELY(k.c && a)) {
+		as_rt_sample_unmark(k.c, a);
+		tell_free(&k, a);
+	}
+	uint64_t ret = ORIGINAL(hook)(a, b, c, d);
+	if (RT_LIKELY(k.c != 0))
+		leave(&k);
+	return ret;
+}
+
+/* ---- operator new ---- */
+
+/*
+ * 0: the original is to be called, from its caller. What is called here does not throw, and takes the
+ * same arguments (and one behind them that nobody reads). A call that is part of another goes to the
+ * original at once: this one's stand-in may call it.
+ */
+#define NEWS(name, told)                                                                       \
+	uint64_t as_rt_##name(uint64_t a, uint64_t b, const struct as_rt_hook *hook,           \
+			      const struct rt_frame *frame);                                   \
+	uint64_t as_rt_##name(uint64_t a, uint64_t b, const struct as_rt_hook *hook,           \
+			      const struct rt_frame *frame)                                    \
+	{                                                                                      \
+		struct call k = enter(hook, frame);                                            \
+		if (!k.c)                                                                      \
+			return 0;                                                              \
+		uint64_t ptr = ((call4 *)(uintptr_t)hook->instead)(a, b, 0, 0);                \
+		uint64_t size = hook->flags & AS_RT_HOOK_COUNT ? product(a, b) : a;            \
+		if (ptr && told(&k, size))                                                     \
+			tell_##name(&k, ptr, size);                                            \
+		leave(&k);                                                                     \
+		return ptr;                                                                    \
+	}
+
+static inline bool is_told(const struct call *k, uint64_t size)
+{
+	return true;
+}
+
+static inline bool is_sampled(const struct call *k, uint64_t size)
+{
+	return rt_sample(k->c, size);
+}
+
+static void tell_new(const struct call *k, uint64_t ptr, uint64_t size)
+{
+	(void)tell_alloc(k, ptr, size, 0);
+}
+
+static void tell_sampled_new(const struct call *k, uint64_t ptr, uint64_t size)
+{
+	tell_sampled(k, ptr, size, 0);
+}
+
+NEWS(new, is_told)
+NEWS(sampled_new, is_sampled)
+
+/* ---- marks of the program ---- */
+
+ENTRY4(mark)
+{
+	struct call k = enter(hook, RT_FRAME());
+	if (k.c) {
+		uint64_t w[2 + AS_RT_MARK_BYTES / 8] = {0};
+		uint64_t n = b < AS_RT_MARK_BYTES ? b : AS_RT_MARK_BYTES;
+		w[1] = n;
+		for (uint64_t i = 0; i < n; i++)
+			((char *)(w + 2))[i] = ((const char *)(uintptr_t)a)[i];
+		follow_clock(k.c);
+		(void)rt_emit(k.c, AS_RT_REC_MARK, hook->id, w, 4);
+		leave(&k);
+	}
+	return ORIGINAL(hook)(a, b, c, d);
 }
 
 /* ---- mappings ---- */
@@ -297,6 +496,7 @@ ENTRY5(mremap)
 /* ---- told and waited for ---- */
 
 #define SYNC_WAIT_NS 200000000
+#define STILL_MAX    20000000u /* looks at a clock that stands: 0.1 to 1 s */
 #define FUTEX_WAIT   0
 #define FUTEX_WAKE   1
 
@@ -307,9 +507,36 @@ static int64_t now_ns(void)
 	return t[0] * 1000000000 + t[1];
 }
 
+/* Without a system call, the recorder's clock tells the time; a recorder whose clock stands is gone. */
+static bool await_in_loop(const struct as_rt_control *control, uint32_t serial)
+{
+	uint64_t now = rt_load(&control->clock_ns), end = now + SYNC_WAIT_NS, last = now;
+	for (uint32_t still = 0; still < STILL_MAX && now < end; still++) {
+		uint32_t done = __atomic_load_n(&control->modules_done, __ATOMIC_ACQUIRE);
+		if ((int32_t)(done - serial) >= 0)
+			return true;
+		rt_relax();
+		now = rt_load(&control->clock_ns);
+		if (now != last)
+			still = 0;
+		last = now;
+	}
+	return false;
+}
+
+static void note_timeout(struct as_rt_control *control)
+{
+	__atomic_add_fetch(&control->sync_timeouts, 1, __ATOMIC_RELAXED);
+}
+
 /* Until the recorder has acted upon everything up to serial, or 200 ms have passed. */
 static void await(struct as_rt_control *control, uint32_t serial)
 {
+	if (!rt_has_syscalls(control)) {
+		if (!await_in_loop(control, serial))
+			note_timeout(control);
+		return;
+	}
 	int64_t end = now_ns() + SYNC_WAIT_NS, left = SYNC_WAIT_NS;
 	while (left > 0) {
 		uint32_t done = __atomic_load_n(&control->modules_done, __ATOMIC_ACQUIRE);
@@ -320,11 +547,16 @@ static void await(struct as_rt_control *control, uint32_t serial)
 				 done, (uintptr_t)wait);
 		left = end - now_ns();
 	}
-	__atomic_add_fetch(&control->sync_timeouts, 1, __ATOMIC_RELAXED);
+	note_timeout(control);
 }
 
+struct notice {
+	uint32_t kind;
+	uint64_t arg[2];
+};
+
 static __attribute__((noinline)) void sync(const struct as_rt_hook *hook,
-					   const struct rt_frame *frame, uint32_t kind)
+					   const struct rt_frame *frame, const struct notice *n)
 {
 	struct as_rt_home *home = (struct as_rt_home *)(uintptr_t)hook->home;
 	struct as_rt_control *control = (struct as_rt_control *)(uintptr_t)home->control;
@@ -333,25 +565,38 @@ static __attribute__((noinline)) void sync(const struct as_rt_hook *hook,
 	struct call k = enter(hook, frame);
 	uint32_t serial = __atomic_add_fetch(&control->sync_serial, 1, __ATOMIC_ACQ_REL);
 	if (k.c) {
-		uint32_t tid = (uint32_t)rt_syscall(RT_SYS_GETTID, 0, 0, 0, 0);
-		uint64_t pid = (uint64_t)rt_syscall(RT_SYS_GETPID, 0, 0, 0, 0);
-		const uint64_t w[4] = {0, kind | (uint64_t)serial << 32, tid | pid << 32,
-				       rt_load(&control->clock_ns)};
-		(void)rt_emit(k.c, AS_RT_REC_SYNC, hook->id, w, 2);
+		uint32_t tid = k.c->ring->tid;
+		uint64_t pid = k.c->ring->pid;
+		if (rt_has_syscalls(
+			    control)) { /* the ring's owner may wait for a vfork child */
+			tid = (uint32_t)rt_syscall(RT_SYS_GETTID, 0, 0, 0, 0);
+			pid = (uint64_t)rt_syscall(RT_SYS_GETPID, 0, 0, 0, 0);
+		}
+		const uint64_t w[6] = {0,
+				       n->kind | (uint64_t)serial << 32,
+				       tid | pid << 32,
+				       rt_load(&control->clock_ns),
+				       n->arg[0],
+				       n->arg[1]};
+		(void)rt_emit(k.c, AS_RT_REC_SYNC, hook->id, w, 3);
 		leave(&k);
 	}
-	(void)rt_syscall(RT_SYS_FUTEX, (uintptr_t)&control->sync_serial, FUTEX_WAKE, 1, 0);
+	if (rt_has_syscalls(control))
+		(void)rt_syscall(RT_SYS_FUTEX, (uintptr_t)&control->sync_serial, FUTEX_WAKE, 1,
+				 0);
 	await(control, serial);
 }
 
 ENTRY4(modules)
 {
-	sync(hook, RT_FRAME(), AS_RT_MODULES);
+	const struct notice n = {AS_RT_MODULES, {0, 0}};
+	sync(hook, RT_FRAME(), &n);
 	return ORIGINAL(hook)(a, b, c, d);
 }
 
 ENTRY5(exec)
 {
-	sync(hook, RT_FRAME(), AS_RT_EXEC);
+	const struct notice n = {AS_RT_EXEC, {a, b}};
+	sync(hook, RT_FRAME(), &n);
 	return ORIGINAL6(hook)(a, b, c, d, e, 0);
 }

@@ -9,7 +9,7 @@ static uint64_t thread_pointer(const struct as_rt_control *control)
 	uint64_t base = 0, fs;
 	if (control->flags & AS_RT_FSGSBASE)
 		__asm__ volatile("rdfsbase %0" : "=r"(base));
-	else
+	else if (rt_has_syscalls(control))
 		(void)rt_syscall(RT_SYS_ARCH_PRCTL, RT_ARCH_GET_FS, (uintptr_t)&base, 0, 0);
 	if (!base)
 		return 0;
@@ -78,10 +78,16 @@ static void set_up(struct rt_context *c, const struct as_rt_home *home, uint32_t
 	c->data = (char *)c->ring + AS_RT_RING_HEAD_BYTES;
 	c->mask = home->ring_bytes - 1;
 	c->room = home->ring_bytes - AS_RT_RING_SLACK;
+	c->limit = rt_load(&c->ring->consumed) + c->room;
 	c->nnodes = 1;
 	c->own_lo = c->other_lo = 1;
 	c->modules_seq = *(const volatile uint32_t *)&c->control->modules_seq;
 	c->clock_ns = rt_load(&c->control->clock_ns);
+	c->sampled = (uint32_t(*)[2])(uintptr_t)home->sampled;
+	if (c->sampled) {
+		c->random = fs * 0x9e3779b97f4a7c15ull ^ c->clock_ns << 20 ^ index;
+		c->sample_left = as_rt_draw(c);
+	}
 	c->self = c;
 	c->fs = fs;
 }
@@ -98,6 +104,22 @@ static void tell_thread(struct rt_context *c, uint32_t tid, uint32_t pid)
 	(void)rt_emit(c, AS_RT_REC_THREAD, 0, rec.w, 2);
 }
 
+/* Who is running; false: that cannot be found out. */
+static bool ask_names(const struct as_rt_home *home, const struct as_rt_control *control,
+		      uint64_t fs, uint32_t *ret_tid, uint32_t *ret_pid)
+{
+	const struct rt_context *zero = (const struct rt_context *)(uintptr_t)home->contexts;
+	if (rt_has_syscalls(control)) {
+		*ret_tid = (uint32_t)rt_syscall(RT_SYS_GETTID, 0, 0, 0, 0);
+		*ret_pid = (uint32_t)rt_syscall(RT_SYS_GETPID, 0, 0, 0, 0);
+		return true;
+	}
+	/* a fork's child has no number there, and no other way to learn its own */
+	*ret_pid = (uint32_t)zero->process;
+	*ret_tid = control->tid_off ? *(const uint32_t *)(uintptr_t)(fs + control->tid_off) : 0;
+	return *ret_pid && *ret_tid;
+}
+
 struct rt_context *as_rt_claim(const struct as_rt_hook *hook)
 {
 	const struct as_rt_home *home = (const struct as_rt_home *)(uintptr_t)hook->home;
@@ -109,9 +131,11 @@ struct rt_context *as_rt_claim(const struct as_rt_hook *hook)
 		__atomic_add_fetch(&control->lost_no_context, 1, __ATOMIC_RELAXED);
 		return 0;
 	}
-	uint32_t tid = (uint32_t)rt_syscall(RT_SYS_GETTID, 0, 0, 0, 0);
-	uint32_t pid = (uint32_t)rt_syscall(RT_SYS_GETPID, 0, 0, 0, 0);
-	uint32_t index = 0;
+	uint32_t tid, pid, index = 0;
+	if (!ask_names(home, control, fs, &tid, &pid)) {
+		__atomic_add_fetch(&control->lost_no_context, 1, __ATOMIC_RELAXED);
+		return 0;
+	}
 	if (!(control->flags & AS_RT_NO_CHILDREN) || pid == control->pid)
 		index = take_index(home, control, tid);
 	struct rt_context *now = rt_current();
@@ -192,20 +216,37 @@ bool as_rt_is_own_call(struct rt_context *c, const struct rt_frame *frame)
 	return true;
 }
 
+static bool look_for_room(struct rt_context *c, uint64_t bytes)
+{
+	c->limit = rt_load(&c->ring->consumed) + c->room;
+	return rt_load(&c->ring->pos) + bytes <= c->limit;
+}
+
+/* About 75 us: a sleep of 20 us takes that long. */
+static void pause_a_while(const struct as_rt_control *control)
+{
+	const int64_t pause[2] = {0, 20000};
+	if (rt_has_syscalls(control)) {
+		(void)rt_syscall(RT_SYS_NANOSLEEP, (uintptr_t)pause, 0, 0, 0);
+		return;
+	}
+	for (unsigned i = 0; i < 2000; i++)
+		rt_relax();
+}
+
 bool as_rt_wait_room(struct rt_context *c, uint64_t bytes)
 {
 	const struct as_rt_control *control = c->control;
-	struct as_rt_ring *r = c->ring;
 	uint32_t beat = *(const volatile uint32_t *)&control->heartbeat;
+	if (look_for_room(c, bytes))
+		return true;
 	if (!(control->flags & AS_RT_WAIT_FULL) || beat == c->lost_heartbeat)
 		return false;
 	struct as_rt_control *counts = (struct as_rt_control *)(uintptr_t)c->home->control;
 	__atomic_add_fetch(&counts->full_waits, 1, __ATOMIC_RELAXED);
-	const int64_t pause[2] = {0, 20000};
-	/* a sleep of 20 us takes 70 to 80 */
 	for (uint32_t us = 0; us < control->full_wait_us; us += 75) {
-		(void)rt_syscall(RT_SYS_NANOSLEEP, (uintptr_t)pause, 0, 0, 0);
-		if (rt_load(&r->pos) + bytes - rt_load(&r->consumed) <= c->room)
+		pause_a_while(control);
+		if (look_for_room(c, bytes))
 			return true;
 	}
 	/* the recorder is gone, or far too slow: no more waiting until it moves */

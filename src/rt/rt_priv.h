@@ -130,7 +130,10 @@ struct rt_context {
 	uint64_t room; /* bytes of the ring that may be in use */
 	/* Frame of the outermost call in progress; 0: none. All ones: this context only drops. */
 	uint64_t busy_sp;
+	/* Of context 0: AS_RT_CONTEXT_PID. */
+	uint64_t process;
 
+	uint64_t limit;      /* pos may come to here: consumed, as last read, + room */
 	uint64_t clock_ns;   /* last told */
 	uint64_t capture_sp; /* frame of the event that is using nodes and seen; 0: none */
 	uint32_t modules_seq;
@@ -144,6 +147,11 @@ struct rt_context {
 	uint16_t nroot;
 	/* Where the last call that was found to be nested came from. */
 	uint64_t nested_ra, nested_gap;
+
+	/* Sampling: bytes to the next mark, at most 0: it was reached. Changed by one instruction. */
+	int64_t sample_left;
+	uint64_t random; /* of sampling; a handler that comes in between may draw the same */
+	uint32_t (*sampled)[2]; /* the process's table */
 
 	/*
 	 * First and last address at which 8 bytes are known to be readable: of the thread's own
@@ -172,6 +180,7 @@ struct rt_context {
 };
 _Static_assert(sizeof(struct rt_context) <= AS_RT_CONTEXT_BYTES, "context");
 _Static_assert(sizeof(struct rt_node) == 32, "two to a line");
+_Static_assert(offsetof(struct rt_context, process) == AS_RT_CONTEXT_PID, "the tool writes it");
 
 /* ---- system calls ---- */
 
@@ -238,19 +247,87 @@ static inline struct rt_context *rt_current(void)
 }
 
 struct rt_context *as_rt_claim(const struct as_rt_hook *hook);
+
+/* entry.S finds them by these */
+_Static_assert(offsetof(struct as_rt_control, flags) == 72, "entry.S");
+_Static_assert(offsetof(struct as_rt_home, sampled) == 40, "entry.S");
+_Static_assert(offsetof(struct as_rt_home, control) == 8, "entry.S");
+_Static_assert(offsetof(struct as_rt_hook, home) == 8, "entry.S");
+_Static_assert(AS_RT_NO_SYSCALLS == 128 && AS_RT_SAMPLED_BUCKETS == 0x10000, "entry.S");
+
+/* Whether the runtime may make system calls. */
+static inline bool rt_has_syscalls(const struct as_rt_control *control)
+{
+	return !(*(const volatile uint32_t *)&control->flags & AS_RT_NO_SYSCALLS);
+}
+
+static inline void rt_relax(void)
+{
+	__asm__ volatile("pause" ::: "memory");
+}
+
+/* ---- sampling ---- */
+
+/* Bytes from one mark to the next. */
+int64_t as_rt_draw(struct rt_context *c);
+/* A block at ptr is told; is told no more. */
+void as_rt_sample_mark(struct rt_context *c, uint64_t ptr);
+void as_rt_sample_unmark(struct rt_context *c, uint64_t ptr);
+
+/* As entry_sampled_free does. */
+static inline uint32_t *rt_sampled_bucket(const struct rt_context *c, uint64_t ptr)
+{
+	return c->sampled[(ptr >> 4 ^ ptr >> 20) & (AS_RT_SAMPLED_BUCKETS - 1)];
+}
+
+static inline uint32_t rt_sampled_key(uint64_t ptr)
+{
+	return (uint32_t)(ptr >> 4 ^ ptr >> 36);
+}
+
+/* Whether there is a mark on the next `size` bytes. */
+static inline bool rt_sample(struct rt_context *c, uint64_t size)
+{
+	bool reached;
+	int64_t n = size > INT64_MAX ? INT64_MAX : (int64_t)size;
+	n = n < (int64_t)AS_RT_SAMPLE_LEAST ? (int64_t)AS_RT_SAMPLE_LEAST : n;
+	__asm__ volatile("subq %2, %0"
+			 : "+m"(c->sample_left), "=@ccle"(reached)
+			 : "r"(n)
+			 : "memory");
+	if (RT_LIKELY(!reached))
+		return false;
+	*(volatile int64_t *)&c->sample_left = as_rt_draw(c);
+	return true;
+}
+
+/* Whether a block that was told may be at ptr. */
+static inline bool rt_may_be_sampled(const struct rt_context *c, uint64_t ptr)
+{
+	const volatile uint32_t *b = rt_sampled_bucket(c, ptr);
+	uint32_t key = rt_sampled_key(ptr);
+	return b[0] == key || b[1] == key || b[1] == AS_RT_SAMPLED_ALL;
+}
 /* The call at frame while another is in progress: false when it is part of that one. */
 bool as_rt_is_own_call(struct rt_context *c, const struct rt_frame *frame);
 
 /* ---- records ---- */
 
-/* Waits for room where that is wanted; false: there is none. */
+/* Looks how far the reader is, and waits for room where that is wanted; false: there is none. */
 bool as_rt_wait_room(struct rt_context *c, uint64_t bytes);
 
+/* What the reader has written is looked at only when the last look does not do: its line would have
+ * to come from the reader's processor each time. */
 static inline bool rt_has_room(struct rt_context *c, uint64_t bytes)
 {
-	struct as_rt_ring *r = c->ring;
-	uint64_t used = rt_load(&r->pos) + bytes - rt_load(&r->consumed);
-	return RT_LIKELY(used <= c->room) || as_rt_wait_room(c, bytes);
+	return RT_LIKELY(rt_load(&c->ring->pos) + bytes <= c->limit) ||
+	       as_rt_wait_room(c, bytes);
+}
+
+#define RT_AHEAD 1024u /* bytes, that the line comes from the reader's processor in time */
+static inline void rt_prefetch(const struct rt_context *c, uint64_t at)
+{
+	__asm__ volatile("prefetchw %0" : : "m"(c->data[(at + RT_AHEAD) & c->mask]));
 }
 
 /*
@@ -267,6 +344,7 @@ static inline __attribute__((always_inline)) bool rt_emit(struct rt_context *c, 
 		return false;
 	}
 	uint64_t at = rt_add_own(&r->pos, 16 * units);
+	rt_prefetch(c, at);
 	for (unsigned k = 1; k < units; k++) {
 		uint64_t *to = (uint64_t *)(void *)(c->data + ((at + 16 * k) & c->mask));
 		to[0] = w[2 * k];

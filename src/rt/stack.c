@@ -31,7 +31,7 @@
  */
 static bool page_readable(const struct rt_context *c, uint64_t page)
 {
-	if (c->control->flags & AS_RT_NO_PROBE)
+	if (c->control->flags & (AS_RT_NO_PROBE | AS_RT_NO_SYSCALLS))
 		return false;
 	return rt_syscall(RT_SYS_SIGPROCMASK, ~0ull, page, 0, 8) != -RT_EFAULT;
 }
@@ -53,7 +53,7 @@ static void find_own_stack(struct rt_context *c, uint64_t sp)
 		end = c->fs & ~7ull;
 	if (!end || end - sp > 1u << 20)
 		return;
-	if (!(c->control->flags & AS_RT_NO_PROBE)) {
+	if (!(c->control->flags & (AS_RT_NO_PROBE | AS_RT_NO_SYSCALLS))) {
 		for (uint64_t page = lo; page < end; page += RT_PAGE)
 			if (!page_readable(c, page))
 				return;

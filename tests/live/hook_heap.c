@@ -2,11 +2,14 @@
 /*
  * The real runtime in a program and everything that program starts:
  *
- *	hook-heap [-o FILE] -- COMMAND…		from its start; exits as it does
- *	hook-heap [-o FILE] -s SECONDS -p PID	attached for a while
+ *	hook-heap [-o FILE] [-b BYTES] -- COMMAND…	from its start; exits as it does
+ *	hook-heap [-o FILE] [-b BYTES] -s SECONDS -p PID	attached for a while
+ *	hook-heap -m NAME -p PID			a mark, made by the one that records PID
  *
- * Prints per process "process PID NAME events E complete C cut U dropped D holes H bad B" and per hooked
- * function "calls NAME MODULE", with tabs between. Follows exec, and patches modules that dlopen brings.
+ * Prints per process "process PID NAME events E complete C cut U dropped D holes H bad B", the sums
+ * "sum allocs bytes live_blocks live_bytes peak_bytes" with "half", their half widths, "mark NAME
+ * live_blocks live_bytes", "lost EVENTS" of threads without a ring, and per hooked function "calls NAME
+ * MODULE", with tabs between. Follows exec, and patches modules that dlopen brings. -b: sampling.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +46,7 @@ struct watch {
 static AS_VEC(struct watch) watches;
 
 static struct as_hook_spec spec = {
-	.groups = AS_HOOKS_HEAP | AS_HOOKS_LOADER | AS_HOOKS_EXEC,
+	.groups = AS_HOOKS_OF_HEAP,
 	.ring_bytes = 4 << 20,
 	.flags = AS_RT_WAIT_FULL,
 };
@@ -94,9 +97,12 @@ static void on_sync(void *ctx, const struct as_rt_rec_sync *r)
 {
 	struct target *t = ctx;
 
-	if (r->kind == AS_RT_EXEC && !is_watched((pid_t)r->tid) &&
-	    as_hook_watch_exec((pid_t)r->tid, &err) == 0)
-		as_vec_push(&watches, (struct watch){(pid_t)r->tid, (pid_t)r->pid});
+	if (r->kind == AS_RT_EXEC && !is_watched((pid_t)r->tid)) {
+		if (as_hook_watch_notice(t->h, r, &err) == 0)
+			as_vec_push(&watches, (struct watch){(pid_t)r->tid, (pid_t)r->pid});
+		else
+			fprintf(out, "# not followed: %s\n", err.msg);
+	}
 	if (r->kind == AS_RT_MODULES && as_hook_update(t->h, &err) == 0)
 		as_heap_drain_remapped(t->drain, r->pid);
 	as_hook_answer(t->h, r->serial);
@@ -124,6 +130,12 @@ static void add_target(struct as_hooked *h)
 		snprintf(t->name, sizeof t->name, "?");
 	if (f)
 		fclose(f);
+	for (size_t i = 0; i < as_hook_unseen_count(h); i++) {
+		const char *module, *what;
+
+		as_hook_unseen(h, i, &module, &what);
+		fprintf(out, "# not seen: %s in %s\n", what, module);
+	}
 	if (ntargets < MAX_TARGETS)
 		target[ntargets++] = t;
 }
@@ -183,12 +195,34 @@ static void round_all(void)
 		target[i]->area.control->clock_ns = now;
 		target[i]->area.control->heartbeat++;
 		(void)as_heap_drain_round(target[i]->drain, now - 1000000);
+		(void)as_heap_drain_asked(target[i]->drain, now);
 		if (n % 32 == 0)
 			look_for_ends(target[i]);
 	}
 	n++;
 	poll_watches();
 	nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+}
+
+static void print_sums(const struct as_heap *h)
+{
+	const struct as_heap_domain_sum *s = &h->sum[AS_HEAP_BLOCKS];
+	uint64_t bytes = 0;
+	double variance = 0;
+
+	as_vec_foreach (t, &h->tallies) {
+		bytes += t->key.domain == AS_HEAP_BLOCKS ? t->bytes : 0;
+		variance += t->key.domain == AS_HEAP_BLOCKS ? t->bytes_variance : 0;
+	}
+	fprintf(out, "sum\t%lu\t%lu\t%lu\t%lu\t%lu\n", h->allocs, bytes, s->live.blocks,
+		s->live.bytes, s->peak.bytes);
+	fprintf(out, "half\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\n",
+		as_heap_half_width(h->allocs_variance), as_heap_half_width(variance),
+		as_heap_half_width(s->live.blocks_variance),
+		as_heap_half_width(s->live.bytes_variance),
+		as_heap_half_width(s->peak.bytes_variance));
+	as_vec_foreach (m, &h->marks)
+		fprintf(out, "mark\t%s\t%lu\t%lu\n", m->name, m->live.blocks, m->live.bytes);
 }
 
 static void print_process(const struct target *t, const struct as_heap_drained *d)
@@ -201,6 +235,8 @@ static void print_process(const struct target *t, const struct as_heap_drained *
 		"process\t%u\t%s\tevents %lu\tcomplete %lu\tcut %lu\tdropped %lu\tholes "
 		"%lu\tbad %lu\n",
 		d->pid, t->name, events, d->complete, d->cut, d->dropped, d->holes, d->bad);
+	print_sums(d->heap);
+	fprintf(out, "lost\t%lu\n", t->area.control->lost_no_context);
 	for (size_t k = 0; k < as_hook_count(t->h); k++) {
 		struct as_hook_function_info f;
 
@@ -218,8 +254,10 @@ static void print_all(void)
 
 		as_heap_drain_finish(target[i]->drain);
 		d = as_heap_drain_processes(target[i]->drain, &n);
-		for (size_t k = 0; k < n; k++)
+		for (size_t k = 0; k < n; k++) {
+			as_heap_finish(d[k].heap);
 			print_process(target[i], &d[k]);
+		}
 	}
 	fflush(out);
 }
@@ -293,8 +331,17 @@ static int attach(pid_t pid, double seconds)
 	return 0;
 }
 
+static int mark(pid_t pid, const char *name)
+{
+	if (as_hook_mark(pid, name, strlen(name), &err) == 0)
+		return 0;
+	fprintf(stderr, "hook-heap: %s\n", err.msg);
+	return 2;
+}
+
 int main(int argc, char **argv)
 {
+	const char *name = NULL;
 	double seconds = 1;
 	pid_t pid = 0;
 	int c;
@@ -303,15 +350,25 @@ int main(int argc, char **argv)
 	spec.image_bytes = as_rt_blob_bytes;
 	spec.cache_dir = as_cache_dir();
 	out = stdout;
-	while ((c = getopt(argc, argv, "+o:s:p:")) != -1) {
+	while ((c = getopt(argc, argv, "+o:s:p:b:m:")) != -1) {
 		if (c == 'o' && !(out = fopen(optarg, "we")))
 			return 2;
 		if (c == 's')
 			seconds = strtod(optarg, NULL);
+		if (c == 'b')
+			spec.sample_bytes = strtoull(optarg, NULL, 0);
+		if (c == 'm')
+			name = optarg;
 		if (c == 'p')
 			pid = (pid_t)strtol(optarg, NULL, 0);
 	}
 	if (!pid && optind == argc)
 		return 2;
+	if (name)
+		return mark(pid, name);
+	if (!pid && as_hook_check_program(argv[optind], &err) < 0) {
+		fprintf(stderr, "hook-heap: %s\n", err.msg);
+		return 2;
+	}
 	return pid ? attach(pid, seconds) : launch(argv + optind);
 }

@@ -11,18 +11,23 @@
 	.balign 16
 hook_image:
 	.quad 0x3154524153534153		/* AS_RT_MAGIC */
-	.long 1					/* AS_RT_VERSION */
+	.long 2					/* AS_RT_VERSION */
 	.long hook_image_end - hook_image
 	.long call - hook_image, hook_image_end - call
 	.long 0, 0
-	.long 15				/* AS_RT_KINDS */
+	.long 19				/* AS_RT_KINDS */
 	.long 0x1000				/* context_bytes */
+	.rept 2					/* entry, sampled */
 	.rept 13
 	.long call - hook_image
 	.endr
 	.long count - hook_image		/* modules */
 	.long count - hook_image		/* exec: does not return */
-	.long 0
+	.long count - hook_image		/* operator new: may throw */
+	.rept 3
+	.long count - hook_image
+	.endr
+	.endr
 
 	.macro add_one base
 	movq	8(%r11), %r10			/* hook.home */

@@ -51,6 +51,8 @@ struct rt_host_options {
 	uint32_t context_max; /* 0: 64 */
 	uint32_t flags;
 	uint32_t full_wait_us;
+	uint64_t sample_bytes;
+	uint32_t tid_off;
 };
 
 struct rt_host {
@@ -199,6 +201,12 @@ static inline void rt_host_open(struct rt_host *h, const struct rt_host_options 
 				       .contexts = (uintptr_t)h->contexts,
 				       .context_max = h->context_max,
 				       .ring_bytes = h->ring_bytes};
+	if (o->sample_bytes)
+		h->home->sampled = (uintptr_t)rt_host_map(AS_RT_SAMPLED_BYTES,
+							  MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	*(uint64_t *)(h->contexts + AS_RT_CONTEXT_PID) = (uint64_t)getpid();
+	h->control->sample_bytes = o->sample_bytes;
+	h->control->tid_off = o->tid_off;
 	h->control->magic = AS_RT_MAGIC;
 	h->control->version = AS_RT_VERSION;
 	h->control->pid = (uint32_t)getpid();
@@ -225,7 +233,8 @@ static inline void *rt_host_hook(struct rt_host *h, enum as_rt_kind kind, const 
 	size_t i = h->nhooks++;
 	uint8_t *t = h->thunks + i * RT_HOST_THUNK;
 	uint64_t hook = (uintptr_t)&h->hook[i];
-	uint64_t entry = (uintptr_t)h->image + image->entry[kind];
+	uint64_t entry =
+		(uintptr_t)h->image + (h->home->sampled ? image->sampled : image->entry)[kind];
 	assert(i < RT_HOST_HOOKS);
 	h->hook[i] = (struct as_rt_hook){.original = (uintptr_t)original,
 					 .home = (uintptr_t)h->home,
@@ -261,7 +270,8 @@ struct rt_record {
 		struct as_rt_rec_time time;
 		struct as_rt_rec_thread thread;
 		struct as_rt_rec_sync sync;
-		uint64_t w[6];
+		struct as_rt_rec_mark mark;
+		uint64_t w[8];
 	} u;
 };
 typedef void rt_host_record_fn(void *ctx, uint32_t ring, const struct rt_record *r);
@@ -280,7 +290,7 @@ static inline size_t rt_host_drain(struct rt_host *h, uint32_t i, rt_host_record
 					     __ATOMIC_ACQUIRE);
 		if (rec.u.head.tag != (uint32_t)(at >> 4) || !rec.u.head.kind)
 			break;
-		assert(rec.u.head.units >= 1 && rec.u.head.units <= 3);
+		assert(rec.u.head.units >= 1 && rec.u.head.units <= 4);
 		for (unsigned k = 0; k < rec.u.head.units; k++)
 			memcpy((char *)&rec.u + 16 * k + (k ? 0 : 8),
 			       data + ((at + 16 * k) & mask) + (k ? 0 : 8), k ? 16 : 8);
@@ -302,6 +312,8 @@ static inline void rt_host_close(struct rt_host *h)
 	syscall(SYS_arch_prctl, 0x1001, 0);
 	munmap(h->contexts, (size_t)h->context_max * AS_RT_CONTEXT_BYTES);
 	munmap(h->thunks, RT_HOST_HOOKS * RT_HOST_THUNK);
+	if (h->home->sampled)
+		munmap((void *)(uintptr_t)h->home->sampled, AS_RT_SAMPLED_BYTES);
 	munmap(h->home, RT_HOST_HOME);
 	munmap(h->control, h->shared_bytes);
 	munmap(h->image, (as_rt_blob_bytes + 4095) & ~4095u);

@@ -94,12 +94,65 @@ static void prefixes_tell_the_allocator(void **state)
 	check_kind(&a, "mi_recalloc", AS_RT_REALLOC_COUNT, AS_ALLOCATOR_MIMALLOC);
 	check_kind(&a, "_ZnwmRKSt9nothrow_t", AS_RT_SIZE, AS_ALLOCATOR_C);
 	check_kind(&a, "_ZdlPvm", AS_RT_FREE, AS_ALLOCATOR_C);
-	/* may throw */
+	/* may throw, and is known to call malloc or to be of no known allocator */
 	assert_null(find(&a, "_Znwm"));
 	assert_null(find(&a, "rje_malloc"));
 	assert_null(find(&a, "mallocate"));
 	as_allocators_clear(&a);
 	as_elf_close(e);
+}
+
+static void a_throwing_operator_is_told_with_what_returns_null(void **state)
+{
+	struct as_allocators a;
+	struct as_elf *e;
+
+	fx_need("gcc");
+	fx_write(
+		"n.c",
+		"#define F(n) void *n(void *p) { return (char *)p + __LINE__ * __COUNTER__; }\n"
+		"F(malloc) F(mallctl) F(_Znwm) F(_ZnwmRKSt9nothrow_t) F(_Znam)\n"
+		"F(tc_new) F(tc_new_nothrow) F(mi_new_n) F(mi_mallocn)\n");
+	assert_int_equal(fx_sh("gcc -O1 -fno-builtin -shared -fPIC -o n.so n.c"), 0);
+	e = open_elf(fx_path("n.so"));
+	as_allocators_find(e, AS_HOOKS_HEAP, &a);
+	check_kind(&a, "_Znwm", AS_RT_NEW, AS_ALLOCATOR_JEMALLOC);
+	assert_int_equal(find(&a, "_Znwm")->instead_svma,
+			 find(&a, "_ZnwmRKSt9nothrow_t")->svma);
+	assert_false(find(&a, "_Znwm")->counted);
+	assert_null(find(&a, "_Znam")); /* has none here */
+	check_kind(&a, "tc_new", AS_RT_NEW, AS_ALLOCATOR_TCMALLOC);
+	check_kind(&a, "mi_new_n", AS_RT_NEW, AS_ALLOCATOR_MIMALLOC);
+	assert_true(find(&a, "mi_new_n")->counted);
+	as_allocators_clear(&a);
+	as_elf_close(e);
+}
+
+static void marks_are_found_by_name_and_by_note(void **state)
+{
+	const char *root = getenv("SOURCE_ROOT");
+
+	if (!root)
+		fx_skip("SOURCE_ROOT is not set");
+	fx_need("gcc");
+	fx_write("m.c",
+		 "#include <assay/heap.h>\nint main(void) { assay_heap_mark(\"a\"); }\n");
+	assert_int_equal(fx_sh("gcc -O1 -I%s/include -o m m.c && strip -o ms m", root), 0);
+	for (int i = 0; i < 2; i++) {
+		struct as_allocators a;
+		struct as_elf *e = open_elf(fx_path(i ? "ms" : "m"));
+		const uint8_t *code;
+
+		as_allocators_find(e, AS_HOOKS_MARKS, &a);
+		assert_int_equal(a.n, 1);
+		assert_int_equal(a.v[0].kind, AS_RT_MARK);
+		assert_string_equal(a.v[0].name, "assay_heap_mark_site");
+		code = as_elf_at(e, a.v[0].svma, 10);
+		assert_non_null(code);
+		assert_int_equal(code[9], 0xc3); /* endbr64, a nop of 5, ret */
+		as_allocators_clear(&a);
+		as_elf_close(e);
+	}
 }
 
 static void local_names_count_as_a_set_only(void **state)
@@ -233,6 +286,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_c_library_has_its_family_once),
 		cmocka_unit_test(prefixes_tell_the_allocator),
+		cmocka_unit_test(a_throwing_operator_is_told_with_what_returns_null),
+		cmocka_unit_test(marks_are_found_by_name_and_by_note),
 		cmocka_unit_test(local_names_count_as_a_set_only),
 		cmocka_unit_test(room_is_near_and_in_nobodys_way),
 		cmocka_unit_test(where_nothing_is_free_there_is_no_room),

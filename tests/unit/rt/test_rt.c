@@ -54,14 +54,16 @@ static void the_image_says_what_the_header_says(void **state)
 	assert_int_equal(i->bytes, as_rt_blob_bytes);
 	assert_int_equal(i->kinds, AS_RT_KINDS);
 	assert_int_equal(i->context_bytes, AS_RT_CONTEXT_BYTES);
-	assert_int_equal(i->reserved, 0);
 	assert_true(i->text_off >= sizeof *i);
 	assert_true(i->text_off + i->text_bytes <= i->eh_frame_off);
 	assert_true(i->eh_frame_off + i->eh_frame_bytes <= i->bytes);
 	for (int k = 0; k < AS_RT_KINDS; k++) {
 		assert_in_range(i->entry[k], i->text_off, i->text_off + i->text_bytes - 1);
-		for (int l = 0; l < k; l++)
+		assert_in_range(i->sampled[k], i->text_off, i->text_off + i->text_bytes - 1);
+		for (int l = 0; l < k; l++) {
 			assert_int_not_equal(i->entry[k], i->entry[l]);
+			assert_int_not_equal(i->sampled[k], i->sampled[l]);
+		}
 	}
 }
 
@@ -210,6 +212,81 @@ static void the_other_allocators_calls_are_told_as_well(void **state)
 	assert_realloc(p, q, 4000);
 	free(q);
 	close_host();
+}
+
+static int asked;
+
+/* As operator new: the original of one that throws. */
+static void *throwing(size_t n, size_t align)
+{
+	asked++;
+	return n == 13 && align == 8 ? &asked : NULL;
+}
+
+static void *instead_of_it(size_t n, size_t align)
+{
+	(void)align;
+	return n == 13 ? NULL : malloc(n);
+}
+
+static void *nested_new(size_t n, size_t align);
+static fn_two *the_new;
+
+static void what_may_throw_is_jumped_to_when_its_stand_in_gives_nothing(void **state)
+{
+	(void)state;
+	open_host(&(struct rt_host_options){0});
+	the_new = HOOK(fn_two, NEW, throwing);
+	host.hook[0].instead = (uintptr_t)instead_of_it;
+	asked = 0;
+	void *p = the_new(40, 8);
+	assert_int_equal(asked, 0);
+	assert_alloc(p, 40, 0);
+	free(p);
+	/* with the arguments as they came; it is its own matter what it returns */
+	uint64_t n = view.ring[1]->count[AS_RT_REC_ALLOC];
+	assert_ptr_equal(the_new(13, 8), &asked);
+	assert_int_equal(asked, 1);
+	view_drain(&view);
+	assert_int_equal(view.ring[1]->count[AS_RT_REC_ALLOC], n);
+	/* a stand-in that calls the patched function again reaches the original */
+	host.hook[0].instead = (uintptr_t)nested_new;
+	assert_ptr_equal(the_new(12, 8), &asked);
+	assert_int_equal(asked, 2);
+	assert_alloc(&asked, 12, 0);
+	close_host();
+}
+
+static void *nested_new(size_t n, size_t align)
+{
+	return the_new(n + 1, align);
+}
+
+static int nothing(int a, int b)
+{
+	return a + b;
+}
+
+static void a_filter_that_comes_ends_system_calls(void **state)
+{
+	(void)state;
+	static const struct {
+		enum as_rt_kind kind;
+		int a, b;
+		bool ends;
+	} t[] = {
+		{AS_RT_PRCTL, 22, 2, true},     {AS_RT_PRCTL, 38, 1, false},
+		{AS_RT_SYSCALL, 317, 1, true},  {AS_RT_SYSCALL, 157, 22, true},
+		{AS_RT_SYSCALL, 157, 4, false}, {AS_RT_SYSCALL, 39, 22, false},
+	};
+	for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+		open_host(&(struct rt_host_options){0});
+		int (*f)(int, int) = (int (*)(int, int))rt_host_hook(&host, t[i].kind,
+								     (const void *)nothing);
+		assert_int_equal(f(t[i].a, t[i].b), t[i].a + t[i].b);
+		assert_int_equal((host.control->flags & AS_RT_NO_SYSCALLS) != 0, t[i].ends);
+		close_host();
+	}
 }
 
 static void mappings_are_told_with_all_their_arguments(void **state)
@@ -410,6 +487,8 @@ int main(void)
 		cmocka_unit_test(every_allocation_is_told_with_its_size_and_pointer),
 		cmocka_unit_test(reallocations_are_told_before_and_after),
 		cmocka_unit_test(the_other_allocators_calls_are_told_as_well),
+		cmocka_unit_test(what_may_throw_is_jumped_to_when_its_stand_in_gives_nothing),
+		cmocka_unit_test(a_filter_that_comes_ends_system_calls),
 		cmocka_unit_test(mappings_are_told_with_all_their_arguments),
 		cmocka_unit_test(flags_pause_and_leave_out_stacks_at_any_time),
 		cmocka_unit_test(stacks_without_frame_pointers_are_the_unwinders),
