@@ -21,6 +21,38 @@ int as_hook_watch_exec(pid_t tid, struct as_error *err)
 	return unsupported(err);
 }
 
+int as_hook_watch_notice(const struct as_hooked *h, const struct as_rt_rec_sync *notice,
+			 struct as_error *err)
+{
+	(void)h, (void)notice;
+	return unsupported(err);
+}
+
+int as_hook_check_program(const char *path, struct as_error *err)
+{
+	(void)path, (void)err;
+	return 0; /* as_hook_launch says what is the matter */
+}
+
+size_t as_hook_unseen_count(const struct as_hooked *h)
+{
+	(void)h;
+	return 0;
+}
+
+void as_hook_unseen(const struct as_hooked *h, size_t i, const char **ret_path,
+		    const char **ret_what)
+{
+	(void)h, (void)i;
+	*ret_path = *ret_what = "";
+}
+
+int as_hook_mark(pid_t pid, const char *name, size_t n, struct as_error *err)
+{
+	(void)pid, (void)name, (void)n;
+	return unsupported(err);
+}
+
 enum as_hook_watched as_hook_watch_poll(pid_t tid, pid_t pid, int *ret_status)
 {
 	(void)tid, (void)pid, (void)ret_status;
