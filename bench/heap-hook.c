@@ -8,6 +8,7 @@
  *
  *	tight	one call site, 20 frames above it
  *	paths	256 different stacks of 20 frames, by random turns (as tests/workloads' storms)
+ *	sampled	as tight, every call made, but blocks told one in 512 KiB (no second column)
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -146,6 +147,35 @@ static void row(const char *name, void (*f)(long), long pairs, alloc_fn *a, free
 	       best[2] - best[0], best[2] / best[0]);
 }
 
+static void print_ring(void)
+{
+	for (uint32_t i = 1; i < 4; i++)
+		(void)rt_host_drain(&host, i, on_record, NULL);
+	const struct as_rt_ring *r = rt_host_ring(&host, 1);
+	printf("allocs %lu, frees %lu, nodes %lu, resets %lu; lost %lu; waits %lu\n",
+	       (unsigned long)received[AS_RT_REC_ALLOC],
+	       (unsigned long)received[AS_RT_REC_FREE], (unsigned long)received[AS_RT_REC_NODE],
+	       (unsigned long)received[AS_RT_REC_RESET],
+	       (unsigned long)(r->lost[AS_RT_REC_ALLOC] + r->lost[AS_RT_REC_FREE]),
+	       (unsigned long)host.control->full_waits);
+}
+
+/* Every call is made, blocks are told one in so many bytes. No reader: what is told fits the ring. */
+static void sampled(long pairs)
+{
+	static const uint64_t every[] = {512 << 10, 64 << 10};
+	for (size_t i = 0; i < sizeof every / sizeof *every; i++) {
+		struct rt_host_options o = {.sample_bytes = every[i]};
+		char name[32];
+		rt_host_open(&host, &o);
+		alloc_fn *a = (alloc_fn *)rt_host_hook(&host, AS_RT_SIZE, (const void *)malloc);
+		free_fn *fr = (free_fn *)rt_host_hook(&host, AS_RT_FREE, (const void *)free);
+		snprintf(name, sizeof name, "1/%luk", (unsigned long)(every[i] >> 10));
+		row(name, tight, pairs, a, fr);
+		rt_host_close(&host);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	long pairs = argc > 1 ? strtol(argv[1], NULL, 10) : 300000;
@@ -165,15 +195,8 @@ int main(int argc, char **argv)
 	row("paths", paths, pairs, a, fr);
 	stop = true;
 	pthread_join(t, NULL);
-	for (uint32_t i = 1; i < 4; i++)
-		(void)rt_host_drain(&host, i, on_record, NULL);
-	const struct as_rt_ring *r = rt_host_ring(&host, 1);
-	printf("allocs %lu, frees %lu, nodes %lu, resets %lu; lost %lu; waits %lu\n",
-	       (unsigned long)received[AS_RT_REC_ALLOC],
-	       (unsigned long)received[AS_RT_REC_FREE], (unsigned long)received[AS_RT_REC_NODE],
-	       (unsigned long)received[AS_RT_REC_RESET],
-	       (unsigned long)(r->lost[AS_RT_REC_ALLOC] + r->lost[AS_RT_REC_FREE]),
-	       (unsigned long)host.control->full_waits);
+	print_ring();
 	rt_host_close(&host);
+	sampled(pairs);
 	return 0;
 }
