@@ -321,7 +321,7 @@ static void make_blocks(struct work *w)
 		if (!as_filter_in_scope(&w->b, &v[i]))
 			continue;
 		span_add(&all, v[i].time_ns);
-		w->a->weight += v[i].weight;
+		w->a->weight += (double)as_model_weight(w->b.m, i);
 		if (end_of(w, &v[i]) != NO_MARKS)
 			span_add(&of, v[i].time_ns);
 	}
@@ -329,19 +329,22 @@ static void make_blocks(struct work *w)
 	as_blocks_of_model(&w->all, w->b.m, &(struct as_run_span){all.first, all.last}, all.n);
 	as_blocks_of_model(&w->of, w->b.m, &(struct as_run_span){of.first, of.last}, of.n);
 	for (size_t i = w->b.lo; i < w->b.hi; i++) {
+		double weight = (double)as_model_weight(w->b.m, i);
+
 		if (!as_filter_in_scope(&w->b, &v[i]))
 			continue;
-		as_blocks_add(&w->all, as_blocks_index(&w->all, v[i].time_ns), v[i].weight);
+		as_blocks_add(&w->all, as_blocks_index(&w->all, v[i].time_ns), weight);
 		if (end_of(w, &v[i]) != NO_MARKS)
-			as_blocks_add(&w->of, as_blocks_index(&w->of, v[i].time_ns),
-				      v[i].weight);
+			as_blocks_add(&w->of, as_blocks_index(&w->of, v[i].time_ns), weight);
 	}
 	as_blocks_finish(&w->all);
 	as_blocks_finish(&w->of);
 }
 
-static void add_sample(struct work *w, const struct as_m_sample *s, const struct marks_of *end)
+static void add_sample(struct work *w, size_t sample, const struct marks_of *end)
 {
+	const struct as_m_sample *s = &w->b.m->samples.v[sample];
+	double weight = (double)as_model_weight(w->b.m, sample);
 	uint32_t all = as_blocks_index(&w->all, s->time_ns);
 	uint32_t of = as_blocks_index(&w->of, s->time_ns);
 
@@ -351,8 +354,8 @@ static void add_sample(struct work *w, const struct as_m_sample *s, const struct
 		for (unsigned k = 0; k < FIGURES; k++) {
 			if (!(w->marks.v[i].bits & 1u << k))
 				continue;
-			as_share_add(&r->all[k], &w->all, all, s->weight);
-			as_share_add(&r->of[k], &w->of, of, s->weight);
+			as_share_add(&r->all[k], &w->all, all, weight);
+			as_share_add(&r->of[k], &w->of, of, weight);
 		}
 	}
 }
@@ -367,27 +370,31 @@ static void add_samples(struct work *w)
 			continue;
 		end = end_of(w, s);
 		if (end != NO_MARKS)
-			add_sample(w, s, &w->ends.v[end]);
+			add_sample(w, i, &w->ends.v[end]);
 	}
 }
 
 /* ---- the answer ---- */
 
-static struct as_share share_of(const struct as_share_row *r, const struct as_blocks *b)
+static struct as_share share_of(const struct work *w, const struct as_share_row *r,
+				const struct as_blocks *b)
 {
 	struct as_share_estimate e;
 
 	as_share_interval(r, b, &e);
+	if (w->b.m->measure != AS_MEASURE_TIME) /* counted, not sampled */
+		e.lo = e.hi = e.share;
 	return (struct as_share){e.share, e.lo, e.hi, e.deff, r->n_samples, e.runs};
 }
 
 /* Figures of the same samples are the same: most rows have one or two distinct ones. */
-static struct as_cost cost_of(const struct as_share_row r[FIGURES], const struct as_blocks *b)
+static struct as_cost cost_of(const struct work *w, const struct as_share_row r[FIGURES],
+			      const struct as_blocks *b)
 {
-	struct as_cost c = {.total = share_of(&r[TOTAL], b)};
+	struct as_cost c = {.total = share_of(w, &r[TOTAL], b)};
 
-	c.code = r[CODE].n_samples == r[TOTAL].n_samples ? c.total : share_of(&r[CODE], b);
-	c.self = r[SELF].n_samples == r[CODE].n_samples ? c.code : share_of(&r[SELF], b);
+	c.code = r[CODE].n_samples == r[TOTAL].n_samples ? c.total : share_of(w, &r[CODE], b);
+	c.self = r[SELF].n_samples == r[CODE].n_samples ? c.code : share_of(w, &r[SELF], b);
 	return c;
 }
 
@@ -453,7 +460,7 @@ static bool tied(const struct work *w)
 			second = i;
 		}
 	}
-	if (second == AS_NONE)
+	if (second == AS_NONE || w->b.m->measure != AS_MEASURE_TIME)
 		return false;
 	as_share_interval(&w->rows.v[w->place_row.v[first]].all[CODE], &w->all, &x);
 	as_share_interval(&w->rows.v[w->place_row.v[second]].all[CODE], &w->all, &y);
@@ -464,23 +471,23 @@ static void publish(struct work *w)
 {
 	struct as_annotation *a = w->a;
 
-	a->of_all = cost_of(w->rows.v[0].all, &w->all);
-	a->of_function = cost_of(w->rows.v[0].of, &w->of);
+	a->of_all = cost_of(w, w->rows.v[0].all, &w->all);
+	a->of_function = cost_of(w, w->rows.v[0].of, &w->of);
 	for (size_t i = 0; i < a->places.n; i++) {
 		const struct row *r = &w->rows.v[w->place_row.v[i]];
 
-		a->places.v[i].of_all = cost_of(r->all, &w->all);
-		a->places.v[i].of_function = cost_of(r->of, &w->of);
+		a->places.v[i].of_all = cost_of(w, r->all, &w->all);
+		a->places.v[i].of_function = cost_of(w, r->of, &w->of);
 	}
 	for (size_t i = 0; i < a->insns.n; i++) {
 		const struct row *r = &w->rows.v[w->insn_row.v[i]];
 
-		a->insns.v[i].of_all = cost_of(r->all, &w->all);
-		a->insns.v[i].of_function = cost_of(r->of, &w->of);
+		a->insns.v[i].of_all = cost_of(w, r->all, &w->all);
+		a->insns.v[i].of_function = cost_of(w, r->of, &w->of);
 	}
 	for (size_t i = 0; i < a->calls.n; i++)
 		a->calls.v[i].of_all =
-			share_of(&w->rows.v[w->call_row.v[i]].all[TOTAL], &w->all);
+			share_of(w, &w->rows.v[w->call_row.v[i]].all[TOTAL], &w->all);
 	a->lines_tied = tied(w);
 	sort_insns(a);
 }

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/json.h"
+#include "base/sys.h"
 #include "model/model_priv.h"
 #include "model/profile_priv.h"
+#include "model/selection.h"
 
 static const char *const names[] = {"time",  "allocs", "bytes",  "live",  "peak",
 				    "churn", "growth", "leaked", "mapped"};
@@ -63,16 +65,14 @@ static int check(const struct as_model *m, enum as_measure measure, struct as_er
 	return AS_OK;
 }
 
-int as_model_measure(struct as_model *m, enum as_measure measure, bool fold,
-		     struct as_error *err)
+/* A sample per row of the domain, in the rows' order. */
+static void make_samples(struct as_model *m, enum as_measure measure, bool fold)
 {
 	uint64_t domain = measure == AS_MEASURE_MAPPED;
-	int r = measure == AS_MEASURE_TIME && !m->heap.is ? AS_OK : check(m, measure, err);
 
-	if (r < 0 || !m->heap.is)
-		return r;
 	m->measure = measure;
 	m->samples.n = 0;
+	m->heap.at = NULL;
 	m->heap.row_of =
 		as_xreallocarray(m->heap.row_of, m->heap.rows.n + 1, sizeof *m->heap.row_of);
 	m->heap.weight =
@@ -93,7 +93,118 @@ int as_model_measure(struct as_model *m, enum as_measure measure, bool fold,
 						 .end = (uint16_t)row->r.end,
 					 });
 	}
-	return AS_OK;
+}
+
+int as_model_measure(struct as_model *m, enum as_measure measure, bool fold,
+		     struct as_error *err)
+{
+	int r = measure == AS_MEASURE_TIME && !m->heap.is ? AS_OK : check(m, measure, err);
+
+	if (r == AS_OK && m->heap.is)
+		make_samples(m, measure, fold);
+	return r;
+}
+
+/* ---- marks ---- */
+
+/* "load#2": the second of that name. */
+static const char *split_name(const char *mark, size_t *ret_n, uint64_t *ret_which)
+{
+	const char *hash = strrchr(mark, '#');
+
+	*ret_which = 1;
+	*ret_n = strlen(mark);
+	if (hash && as_parse_u64(hash + 1, ret_which) && *ret_which)
+		*ret_n = (size_t)(hash - mark);
+	else
+		*ret_which = 1;
+	return mark;
+}
+
+static bool is_named(const struct as_m_heap_mark *mark, const char *name, size_t n)
+{
+	return strlen(mark->name) == n && memcmp(mark->name, name, n) == 0;
+}
+
+static int no_mark(const struct as_model *m, const char *mark, struct as_error *err)
+{
+	AS_CLEANUP(as_buf_clear) struct as_buf known = {0};
+	struct as_map64 said = {0};
+
+	as_vec_foreach (k, &m->heap.marks) {
+		bool fresh;
+
+		(void)as_map64_put(&said, as_hash64(k->name, strlen(k->name)) >> 1, &fresh);
+		if (!fresh || known.len > 300)
+			continue;
+		as_buf_adds(&known, known.len ? ", " : "");
+		as_fmt_quoted(&known, k->name, strlen(k->name));
+	}
+	as_map64_clear(&said);
+	return as_fail(err, AS_E_NOTFOUND, 0, "no mark '%s' in this session: %s%s", mark,
+		       known.len ? "there are " : "it has none", as_buf_str(&known));
+}
+
+/* Adds what was live at a mark; sample: per row, AS_NONE where it has none. */
+static void add_mark(struct as_model *m, const struct as_m_heap_mark *mark,
+		     const uint32_t *sample)
+{
+	for (size_t i = 0; i + 2 < mark->r.stacks.n; i += 3) {
+		uint64_t row = mark->r.stacks.v[i], bytes = mark->r.stacks.v[i + 2];
+
+		if (row >= m->heap.rows.n || sample[row] == AS_NONE)
+			continue;
+		m->heap.weight[sample[row]] += bytes;
+		m->samples.v[sample[row]].weight =
+			(uint32_t)AS_MIN(m->heap.weight[sample[row]], UINT32_MAX);
+	}
+}
+
+/* Several records of one process, name and time are one mark. */
+static bool add_marks(struct as_model *m, const char *mark, const uint32_t *sample)
+{
+	AS_CLEANUP(as_free_autop)
+	uint64_t *seen = as_xcalloc(2 * m->processes.n + 1, sizeof *seen); /* count, time + 1 */
+	uint64_t which;
+	bool found = false;
+	size_t n;
+	const char *name = split_name(mark, &n, &which);
+
+	as_vec_foreach (k, &m->heap.marks) {
+		uint64_t *count = &seen[2 * k->r.process];
+
+		if (!is_named(k, name, n))
+			continue;
+		if (count[1] != k->r.time_ns + 1) {
+			count[0]++;
+			count[1] = k->r.time_ns + 1;
+		}
+		if (count[0] != which)
+			continue;
+		m->heap.at_ns = found ? AS_MIN(m->heap.at_ns, k->r.time_ns) : k->r.time_ns;
+		found = true;
+		add_mark(m, k, sample);
+	}
+	return found;
+}
+
+int as_model_measure_at(struct as_model *m, const char *mark, bool fold, struct as_error *err)
+{
+	int r = as_model_measure(m, AS_MEASURE_LIVE, fold, err);
+	AS_CLEANUP(as_free_autop) uint32_t *sample = NULL;
+
+	if (r < 0)
+		return r;
+	sample = as_xreallocarray(NULL, m->heap.rows.n + 1, sizeof *sample);
+	memset(sample, 0xff, (m->heap.rows.n + 1) * sizeof *sample);
+	for (uint32_t i = 0; i < m->samples.n; i++) {
+		sample[m->heap.row_of[i]] = i;
+		m->samples.v[i].weight = 0;
+		m->heap.weight[i] = 0;
+	}
+	m->heap.at = as_arena_strdup(&m->arena, mark);
+	m->heap.at_ns = 0;
+	return !*mark || add_marks(m, mark, sample) ? AS_OK : no_mark(m, mark, err);
 }
 
 void as_heap_complete(struct as_model *m)
@@ -135,8 +246,10 @@ void as_model_heap_sum(const struct as_model *m, struct as_rec_heap_process *ret
 
 /* ---- rows of profiles ---- */
 
-static void add_values(uint64_t *to, const struct as_rec_heap_stack *r)
+void as_heap_add_values(const struct as_model *m, uint32_t row, uint64_t *to)
 {
+	const struct as_rec_heap_stack *r = &m->heap.rows.v[row].r;
+
 	to[AS_HEAP_ALLOCS] += r->allocs;
 	to[AS_HEAP_BYTES] += r->bytes;
 	to[AS_HEAP_FREES] += r->frees;
@@ -150,21 +263,37 @@ static void add_values(uint64_t *to, const struct as_rec_heap_stack *r)
 	to[AS_HEAP_COPIED_BYTES] += r->copied_bytes;
 }
 
+uint64_t *as_heap_group_values(const struct as_selection *s)
+{
+	uint64_t *values = as_xcalloc(s->groups.n + 1, AS_HEAP_VALUES * sizeof *values);
+
+	for (size_t i = s->lo; i < s->hi; i++) {
+		uint32_t group = s->group[i - s->lo];
+
+		if (group != AS_NONE)
+			as_heap_add_values(s->model, s->model->heap.row_of[i],
+					   values + (size_t)group * AS_HEAP_VALUES);
+	}
+	return values;
+}
+
 void as_heap_values(const struct as_build *b, const struct as_pass *p, uint64_t *values)
 {
 	for (size_t i = b->lo; i < b->hi; i++) {
-		const struct as_rec_heap_stack *r = &b->m->heap.rows.v[b->m->heap.row_of[i]].r;
+		uint32_t row = b->m->heap.row_of[i];
 		uint32_t end = b->end[i - b->lo], node;
 
 		if (end >= AS_OUT)
 			continue;
 		node = b->ends.v[end].node;
 		if (p->self_row[node] != AS_NONE)
-			add_values(values + (size_t)p->self_row[node] * AS_HEAP_VALUES, r);
+			as_heap_add_values(b->m, row,
+					   values + (size_t)p->self_row[node] * AS_HEAP_VALUES);
 		for (; node != AS_NONE; node = p->tree->nodes.v[node].parent) {
 			if (p->total_row[node] != AS_NONE)
-				add_values(values + (size_t)p->total_row[node] * AS_HEAP_VALUES,
-					   r);
+				as_heap_add_values(b->m, row,
+						   values + (size_t)p->total_row[node] *
+								    AS_HEAP_VALUES);
 		}
 	}
 }
@@ -210,6 +339,28 @@ static void figures_json(const struct as_rec_heap_process *p, struct as_json *j)
 	as_json_u64(j, "truncated", p->cut);
 	as_json_u64(j, "unfinished", p->holes);
 	as_json_u64(j, "crowded", p->crowded);
+}
+
+void as_heap_processes_json(const struct as_model *m, const char *key, struct as_json *j)
+{
+	as_json_arr(j, key);
+	as_vec_foreach (p, &m->heap.processes) {
+		const struct as_m_process *process = &m->processes.v[p->process];
+
+		as_json_obj(j, NULL);
+		as_json_u64(j, "pid", process->pid);
+		if (process->parent == AS_NONE)
+			as_json_null(j, "parent");
+		else
+			as_json_u64(j, "parent", m->processes.v[process->parent].pid);
+		as_json_str(j, "name", process->name);
+		as_json_obj(j, "trust");
+		figures_json(p, j);
+		layers_json(m, p->process, j);
+		as_json_end(j);
+		as_json_end(j);
+	}
+	as_json_end(j);
 }
 
 void as_heap_trust_json(const struct as_model *m, const char *key, struct as_json *j)

@@ -47,6 +47,7 @@ enum as_heap_value {
 	AS_HEAP_GROWTH_BYTES, /* negative ones count as 0 */
 	AS_HEAP_REALLOCS,
 	AS_HEAP_COPIED_BYTES,
+	AS_HEAP_LEAKED_BYTES,
 	AS_HEAP_VALUES
 };
 
@@ -73,6 +74,9 @@ struct as_m_heap {
 	AS_VEC(struct as_rec_heap_time) times;
 	AS_VEC(struct as_rec_heap_flow) flows;
 	AS_VEC(struct as_m_heap_mark) marks;
+	/* LIVE at a mark instead of at the end, and how the mark is called; NULL: at the end. */
+	const char *at;
+	uint64_t at_ns; /* when, as marks have it; 0: at the start */
 	/* Of samples made for a measure: the row, and the weight, which may be more than 32 bits. */
 	uint32_t *row_of;
 	uint64_t *weight;
@@ -85,12 +89,23 @@ struct as_model;
  */
 int as_model_measure(struct as_model *m, enum as_measure measure, bool fold,
 		     struct as_error *err);
+/*
+ * The measure LIVE as it was at a mark: "NAME", of each process the first mark of that name, or
+ * "NAME#2" the second, and so on; "" the start of the run, when nothing was there. AS_E_NOTFOUND with
+ * the names there are; AS_E_USAGE as above.
+ */
+int as_model_measure_at(struct as_model *m, const char *mark, bool fold, struct as_error *err);
 const char *as_measure_name(enum as_measure measure);
 bool as_measure_is_bytes(enum as_measure measure); /* else a count */
 /* Sums over the processes. */
 void as_model_heap_sum(const struct as_model *m, struct as_rec_heap_process *ret);
+struct as_selection;
+/* Per group of a selection AS_HEAP_VALUES figures, of the rows it stands for. Caller frees. */
+uint64_t *as_heap_group_values(const struct as_selection *s);
 struct as_json;
 /* The trust object of a session of memory (docs/formats/report-json.md). */
+/* An array: each process that had memory, with a trust object of its own. */
+void as_heap_processes_json(const struct as_model *m, const char *key, struct as_json *j);
 void as_heap_trust_json(const struct as_model *m, const char *key, struct as_json *j);
 
 #endif

@@ -13,6 +13,26 @@ static bool starts_with_any(const char *s, const char *const *list, size_t n)
 	return false;
 }
 
+static bool is_any(const char *s, const char *const *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(s, list[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* "void std::vector<int>::push" is std::vector<int>::push: names of C++ templates begin with what they
+ * return. */
+static const char *behind_return_type(const char *name)
+{
+	size_t n = strcspn(name, "<(");
+
+	while (n && name[n - 1] != ' ')
+		n--;
+	return name[0] == '<' || strncmp(name, "operator ", 9) == 0 ? name : name + n;
+}
+
 static bool is_plumbing_name(const char *name)
 {
 	static const char *const start[] = {
@@ -26,14 +46,9 @@ static bool is_plumbing_name(const char *name)
 		"__rg_",
 		"std::alloc::",
 		"<std::alloc::",
-		"hashbrown::raw::",
-		"<hashbrown::raw::",
-		"hashbrown::alloc::",
+		"hashbrown::",
+		"<hashbrown::",
 		"operator new",
-		"std::allocator<",
-		"std::allocator_traits<",
-		"std::__new_allocator<",
-		"__gnu_cxx::new_allocator<",
 		"je_",
 		"_rjem_",
 		"mi_",
@@ -43,17 +58,41 @@ static bool is_plumbing_name(const char *name)
 		"__libc_realloc",
 		"__libc_memalign",
 		"__GI___libc_",
+		"PyMem_",
+		"_PyMem_",
+		"PyObject_Malloc",
+		"_PyObject_Malloc",
+		"PyObject_Calloc",
+		"PyObject_Realloc",
+		"_PyObject_Realloc",
 	};
 	static const char *const exact[] = {
-		"malloc",        "calloc",         "realloc", "reallocarray", "memalign",
-		"aligned_alloc", "posix_memalign", "valloc",  "pvalloc",      "_mid_memalign",
+		"malloc",        "calloc",         "realloc",   "reallocarray", "memalign",
+		"aligned_alloc", "posix_memalign", "valloc",    "pvalloc",      "_mid_memalign",
+		"strdup",        "strndup",        "__strdup",  "__strndup",    "wcsdup",
+		"xmalloc",       "xcalloc",        "xrealloc",  "xstrdup",      "xstrndup",
+		"xzalloc",       "xmallocz",       "xmemdupz",  "g_malloc",     "g_malloc0",
+		"g_malloc_n",    "g_malloc0_n",    "g_realloc", "g_realloc_n",  "g_strdup",
+		"g_strndup",     "g_memdup2",
 	};
 
-	for (size_t i = 0; i < AS_ARRAY_LEN(exact); i++) {
-		if (strcmp(name, exact[i]) == 0)
-			return true;
-	}
-	return starts_with_any(name, start, AS_ARRAY_LEN(start));
+	return is_any(name, exact, AS_ARRAY_LEN(exact)) ||
+	       starts_with_any(name, start, AS_ARRAY_LEN(start));
+}
+
+/* The standard library's own code, but for what starts threads and main: a thread's stack and its
+ * name are the runtime's. */
+static bool is_std(const struct as_m_function *f)
+{
+	static const char *const rust_start[] = {
+		"std::rt::",         "std::thread::",    "std::sys::",
+		"std::sys_common::", "std::panicking::", "<std::thread::"};
+	static const char *const cxx_std[] = {"std::", "__gnu_cxx::", "__cxxabiv1::"};
+
+	if (strcmp(f->crate, "std") == 0)
+		return !starts_with_any(f->full, rust_start, AS_ARRAY_LEN(rust_start));
+	return !f->crate[0] &&
+	       starts_with_any(behind_return_type(f->full), cxx_std, AS_ARRAY_LEN(cxx_std));
 }
 
 static bool is_plumbing(const struct as_m_function *f)
@@ -62,7 +101,8 @@ static bool is_plumbing(const struct as_m_function *f)
 		return false;
 	/* Vec<T>::push as <T as …>: the crate is where the code is. */
 	return strcmp(f->crate, "alloc") == 0 || strcmp(f->crate, "core") == 0 ||
-	       is_plumbing_name(f->full) || is_plumbing_name(f->brief);
+	       strcmp(f->crate, "hashbrown") == 0 || is_std(f) || is_plumbing_name(f->full) ||
+	       is_plumbing_name(f->brief);
 }
 
 struct folder {

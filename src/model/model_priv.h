@@ -34,6 +34,8 @@ void as_load_heap(struct as_record_sink *sink);
 void as_heap_clear(struct as_model *m);
 /* heap.c: after as_model_complete: a session of memory is folded and gets its first measure. */
 void as_heap_complete(struct as_model *m);
+/* heap.c: a row's figures onto AS_HEAP_VALUES of them. */
+void as_heap_add_values(const struct as_model *m, uint32_t row, uint64_t *to);
 /* heap_fold.c: rows' folded stacks. */
 void as_heap_fold(struct as_model *m);
 struct as_json;
