@@ -17,8 +17,8 @@ struct export_args {
 	bool by_thread, full_names;
 };
 
-#define CHOICE(name, suffix, readable, summary) "|" #name
-#define HELP(name, suffix, readable, summary)   "\n" #name ": " summary
+#define CHOICE(name, suffix, readable, kinds, summary) "|" #name
+#define HELP(name, suffix, readable, kinds, summary)   "\n" #name ": " summary
 
 static const struct as_option export_options[] = {
 	{.name = "to",
@@ -114,6 +114,30 @@ static int write_to(const char *path, const struct as_exporter *e, const struct 
 	return r;
 }
 
+/* The formats that carry the other kind of session. */
+static void add_formats(enum as_export_kind kind, struct as_buf *out)
+{
+	for (size_t i = 0; i < as_nexporters; i++) {
+		if (as_exporters[i].kinds & kind)
+			as_buf_addf(out, "%s%s", out->len ? ", " : "", as_exporters[i].name);
+	}
+}
+
+static int check_kind(const struct as_exporter *e, const struct as_model *m,
+		      struct as_error *err)
+{
+	enum as_export_kind kind = m->heap.is ? AS_EXPORT_MEMORY : AS_EXPORT_TIME;
+	AS_CLEANUP(as_buf_clear) struct as_buf formats = {0};
+
+	if (e->kinds & kind)
+		return AS_OK;
+	add_formats(kind, &formats);
+	return as_fail(err, AS_E_UNSUPPORTED, 0,
+		       "'%s' is a session of %s, which the format %s cannot carry"
+		       "\n  those that can: assay export --to %s",
+		       m->path, m->heap.is ? "memory" : "time", e->name, as_buf_str(&formats));
+}
+
 static int export_run(struct as_cmd_ctx *ctx, struct as_error *err)
 {
 	const struct export_args *a = ctx->args;
@@ -129,9 +153,8 @@ static int export_run(struct as_cmd_ctx *ctx, struct as_error *err)
 		r = as_model_load(session, &m, err);
 	if (r == 0)
 		r = as_filter_measure(&a->filter, m, err);
-	if (r == 0 && strcmp(e->name, "folded") != 0 && strcmp(e->name, "pprof") != 0)
-		r = as_filter_time_only(m, "export (to formats other than folded and pprof)",
-					err);
+	if (r == 0)
+		r = check_kind(e, m, err);
 	if (r < 0) {
 		as_model_free(m);
 		return r;

@@ -5,8 +5,8 @@
 #include "model/selection.h"
 
 const struct as_exporter as_exporters[] = {
-#define X(name, suffix, readable, summary)                                                     \
-	{#name, suffix, readable, summary, as_export_write_##name},
+#define X(name, suffix, readable, kinds, summary)                                              \
+	{#name, suffix, readable, AS_EXPORT_##kinds, summary, as_export_write_##name},
 	AS_EXPORTERS(X)
 #undef X
 };

@@ -45,15 +45,23 @@
 
 #define AS_EXPORT_NO_FRAMES "[no frames]"
 
-/*	name, suffix, whether a person reads it, what it is */
+/* Which sessions a format can carry. */
+enum as_export_kind { AS_EXPORT_TIME = 1, AS_EXPORT_MEMORY = 2, AS_EXPORT_BOTH = 3 };
+
+/*	name, suffix, whether a person reads it, sessions (enum as_export_kind), what it is */
 #define AS_EXPORTERS(X)                                                                        \
-	X(folded, ".folded", true, "a line per stack, for flamegraph.pl and inferno")          \
-	X(pprof, ".pb.gz", false, "go tool pprof and what reads its format")                   \
-	X(firefox, ".firefox.json", false, "samples in time, for profiler.firefox.com")        \
-	X(speedscope, ".speedscope.json", false, "a profile per thread, for speedscope.app")   \
-	X(chrome, ".trace.json", false, "calls in time, for Perfetto and chrome://tracing")    \
-	X(callgrind, ".callgrind", false, "callgrind_annotate, KCachegrind")                   \
-	X(json, ".json", false, "everything, documented, for scripts")
+	X(folded, ".folded", true, BOTH, "a line per stack, for flamegraph.pl and inferno")    \
+	X(pprof, ".pb.gz", false, BOTH, "go tool pprof and what reads its format")             \
+	X(firefox, ".firefox.json", false, BOTH, "samples in time, for profiler.firefox.com")  \
+	X(speedscope, ".speedscope.json", false, TIME,                                         \
+	  "a profile per thread, for speedscope.app")                                          \
+	X(chrome, ".trace.json", false, TIME,                                                  \
+	  "calls in time, for Perfetto and chrome://tracing")                                  \
+	X(callgrind, ".callgrind", false, TIME, "callgrind_annotate, KCachegrind")             \
+	X(dhat, ".dhat.json", false, MEMORY, "memory, for valgrind's dh_view.html")            \
+	X(heaptrack, ".heaptrack.gz", false, MEMORY,                                           \
+	  "memory, for heaptrack_gui and heaptrack_print")                                     \
+	X(json, ".json", false, TIME, "everything, documented, for scripts")
 
 struct as_export_options {
 	/* scope and filters, not by and shape; NULL: everything */
@@ -65,6 +73,7 @@ struct as_export_options {
 struct as_exporter {
 	const char *name, *suffix; /* suffix: what a file of the format ends in */
 	bool readable;             /* short lines, fit for a terminal */
+	enum as_export_kind kinds;
 	const char *summary;
 	int (*write)(const struct as_model *m, const struct as_export_options *o,
 		     struct as_sink *out, struct as_error *err);

@@ -5,7 +5,7 @@
 
 #include "exchange/exchange.h"
 
-#define X(name, suffix, readable, summary)                                                     \
+#define X(name, suffix, readable, kinds, summary)                                              \
 	int as_export_write_##name(const struct as_model *m,                                   \
 				   const struct as_export_options *o, struct as_sink *out,     \
 				   struct as_error *err);

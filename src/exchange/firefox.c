@@ -163,6 +163,8 @@ static void put_trust(struct as_fx *x)
 {
 	struct as_trust t;
 
+	if (x->s->model->heap.is)
+		return;
 	as_model_trust(x->s->model, &t);
 	as_json_arr(&x->j, "extra");
 	as_json_obj(&x->j, NULL);
@@ -230,6 +232,19 @@ static void put_meta(struct as_fx *x, const uint64_t *weight, size_t nthreads)
 		as_json_end(&(x)->j);                                                          \
 	} while (0)
 
+static void put_no_samples(struct as_fx *x)
+{
+	static const char *const columns[] = {"stack", "time", "weight", "threadCPUDelta"};
+
+	as_json_u64(&x->j, "length", 0);
+	as_json_str(&x->j, "weightType", "samples");
+	for (size_t i = 0; i < AS_ARRAY_LEN(columns); i++) {
+		as_json_arr(&x->j, columns[i]);
+		as_json_end(&x->j);
+	}
+	as_json_end(&x->j);
+}
+
 static void put_samples(struct as_fx *x, const struct as_by_thread *by, uint32_t thread)
 {
 	const struct as_model *m = x->s->model;
@@ -237,6 +252,10 @@ static void put_samples(struct as_fx *x, const struct as_by_thread *by, uint32_t
 	bool cycles = m->recording.weight_unit != 0;
 
 	as_json_obj(&x->j, "samples");
+	if (m->heap.is) { /* it has none: no time was sampled */
+		put_no_samples(x);
+		return;
+	}
 	as_json_u64(&x->j, "length", by->first[thread + 1] - by->first[thread]);
 	/* CPU time as milliseconds; the format has no word for cycles. */
 	as_json_str(&x->j, "weightType", cycles ? "samples" : "tracing-ms");
@@ -341,6 +360,8 @@ static void put_thread(struct as_fx *x, const struct as_by_thread *by, const uin
 	put_number(x, "pid", p->pid, as_pid_round(m, t->process));
 	put_number(x, "tid", t->tid, as_tid_round(m, threads, i));
 	put_samples(x, by, thread);
+	if (m->heap.is)
+		as_fx_native_allocations(x, thread);
 	put_markers(x, lost);
 	as_json_end(&x->j);
 	as_sink_spill(x->out);
@@ -376,6 +397,8 @@ static void put_document(struct as_fx *x)
 	for (size_t i = 0; i < n && as_sink_status(x->out) == 0; i++)
 		put_thread(x, &by, threads, i, i == 0 && lost.v.n ? &lost : NULL);
 	as_json_end(&x->j);
+	if (x->s->model->heap.is)
+		as_fx_memory_counters(x, threads, n);
 	as_json_end(&x->j);
 	as_buf_addc(&x->out->out, '\n');
 	as_by_thread_clear(&by);

@@ -35,6 +35,11 @@ struct as_fx {
 /* Members of the document: "libs", "shared". Fills stack_of_group and lost_name. */
 void as_fx_tables(struct as_fx *x);
 
+/* firefox_memory.c: members of a thread, and of the document, of a session of memory. threads: in the
+ * order of the document. */
+void as_fx_native_allocations(struct as_fx *x, uint32_t thread);
+void as_fx_memory_counters(struct as_fx *x, const uint32_t *threads, size_t n);
+
 /* A column of a table, as [a,b,c]: begin, put each, end. */
 static inline void as_fx_next(struct as_fx *x, bool *first)
 {

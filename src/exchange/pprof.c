@@ -2,7 +2,8 @@
 /*
  * pprof: profile.proto of github.com/google/pprof, in gzip.
  *
- * A sample per distinct (thread, stack), values "samples" and "cpu"; a location per frame with its
+ * A sample per distinct (thread, stack), values "samples" and "cpu", of memory those of Go's heap
+ * profiles and the same at the peak; a location per frame with its
  * inlined functions, innermost first; a function per function. Numbers of fields and the rules of
  * ids are that file's. What pprof has no field for stands in comments (`go tool pprof -comments`).
  *
@@ -33,8 +34,28 @@ enum { /* fields of Profile */
        DEFAULT_SAMPLE_TYPE = 14,
 };
 
+struct value {
+	const char *type, *unit;
+};
+/* Of memory: names that Go's own heap profiles have, then ours. */
+static const struct memory_value {
+	struct value value;
+	enum as_heap_value figure;
+} memory_values[] = {
+	{{"alloc_objects", "count"}, AS_HEAP_ALLOCS},
+	{{"alloc_space", "bytes"}, AS_HEAP_BYTES},
+	{{"inuse_objects", "count"}, AS_HEAP_LIVE_BLOCKS},
+	{{"inuse_space", "bytes"}, AS_HEAP_LIVE_BYTES},
+	{{"peak_objects", "count"}, AS_HEAP_PEAK_BLOCKS},
+	{{"peak_space", "bytes"}, AS_HEAP_PEAK_BYTES},
+	{{"churn_objects", "count"}, AS_HEAP_CHURN_BLOCKS},
+	{{"growth_space", "bytes"}, AS_HEAP_GROWTH_BYTES},
+};
+enum { VALUES_MAX = AS_ARRAY_LEN(memory_values) };
+
 struct writer {
 	const struct as_model *m;
+	uint64_t *memory; /* AS_HEAP_VALUES per group; NULL: a session of time */
 	const struct as_export_options *o;
 	struct as_selection *s;
 	struct as_sink *out;
@@ -208,23 +229,56 @@ static void write_time(struct writer *w)
 		as_pb_u64(&w->out->out, DURATION_NANOS, end_ns - q->from_ns);
 }
 
-static void write_head(struct writer *w)
+/* The value that is shown at first. */
+static const char *memory_default(enum as_measure measure)
+{
+	switch (measure) {
+	case AS_MEASURE_ALLOCS:
+		return "alloc_objects";
+	case AS_MEASURE_BYTES:
+		return "alloc_space";
+	case AS_MEASURE_LIVE:
+		return "inuse_space";
+	case AS_MEASURE_CHURN:
+		return "churn_objects";
+	case AS_MEASURE_GROWTH:
+		return "growth_space";
+	default:
+		return "peak_space";
+	}
+}
+
+static void memory_types(struct writer *w)
+{
+	for (size_t i = 0; i < VALUES_MAX; i++)
+		value_type(w, SAMPLE_TYPE, memory_values[i].value.type,
+			   memory_values[i].value.unit);
+	value_type(w, PERIOD_TYPE, "space", "bytes");
+	as_pb_u64(&w->out->out, PERIOD, AS_MAX(w->m->heap.info.sample_bytes, 1u));
+	as_pb_u64(&w->out->out, DEFAULT_SAMPLE_TYPE, string(w, memory_default(w->m->measure)));
+}
+
+static void time_types(struct writer *w)
 {
 	bool in_time = w->m->recording.weight_unit == 0;
 	const char *type = in_time ? "cpu" : "cycles",
 		   *unit = in_time ? "nanoseconds" : "count";
 
-	as_intern(&w->strings, "", 0);
-	if (w->m->measure != AS_MEASURE_TIME) {
-		type = as_measure_name(w->m->measure);
-		unit = as_measure_is_bytes(w->m->measure) ? "bytes" : "count";
-	}
-	value_type(w, SAMPLE_TYPE, w->m->heap.is ? "stacks" : "samples", "count");
+	value_type(w, SAMPLE_TYPE, "samples", "count");
 	value_type(w, SAMPLE_TYPE, type, unit);
 	value_type(w, PERIOD_TYPE, type, unit);
 	if (in_time && w->m->recording.rate_hz)
 		as_pb_u64(&w->out->out, PERIOD, 1000000000u / w->m->recording.rate_hz);
 	as_pb_u64(&w->out->out, DEFAULT_SAMPLE_TYPE, string(w, type));
+}
+
+static void write_head(struct writer *w)
+{
+	as_intern(&w->strings, "", 0);
+	if (w->memory)
+		memory_types(w);
+	else
+		time_types(w);
 	write_time(w);
 	w->key_thread = string(w, "thread");
 	w->key_tid = string(w, "tid");
@@ -280,14 +334,12 @@ static void find_locations(struct writer *w, const struct as_group *g)
 	}
 }
 
-static void write_sample(struct writer *w, uint64_t samples, uint64_t weight,
+static void write_sample(struct writer *w, const uint64_t *values, size_t nvalues,
 			 const struct as_m_thread *t)
 {
-	uint64_t values[2] = {samples, weight};
-
 	as_buf_reset(&w->sample);
 	as_pb_packed(&w->sample, 1, w->ids.v, w->ids.n);
-	as_pb_packed(&w->sample, 2, values, 2);
+	as_pb_packed(&w->sample, 2, values, nvalues);
 	if (t) {
 		const struct as_m_process *p = &w->m->processes.v[t->process];
 
@@ -304,22 +356,41 @@ static void write_lost(struct writer *w)
 {
 	uint64_t lost = w->trust.lost;
 	double each = w->s->samples ? (double)w->s->weight / (double)w->s->samples : 0;
+	uint64_t weight = (uint64_t)AS_MIN((double)lost * each, (double)INT64_MAX / 2);
 
-	if (!lost || !as_selection_is_all(w->s))
+	if (!lost || w->memory || !as_selection_is_all(w->s))
 		return;
 	w->ids.n = 0;
 	as_vec_push(&w->ids, own_location(w, LOST));
-	write_sample(w, lost, (uint64_t)AS_MIN((double)lost * each, (double)INT64_MAX / 2),
-		     NULL);
+	write_sample(w, (uint64_t[2]){lost, weight}, 2, NULL);
 	w->wrote_lost = true;
+}
+
+/* Returns how many. */
+static size_t group_values(const struct writer *w, const struct as_group *g,
+			   uint64_t ret[VALUES_MAX])
+{
+	size_t of = (size_t)(g - w->s->groups.v) * AS_HEAP_VALUES;
+
+	if (!w->memory) {
+		ret[0] = g->samples;
+		ret[1] = g->weight;
+		return 2;
+	}
+	for (size_t i = 0; i < VALUES_MAX; i++)
+		ret[i] = w->memory[of + memory_values[i].figure];
+	return VALUES_MAX;
 }
 
 static int write_samples(struct writer *w, struct as_error *err)
 {
 	find_shown(w);
 	as_vec_foreach (g, &w->s->groups) {
+		uint64_t values[VALUES_MAX];
+		size_t n = group_values(w, g, values);
+
 		find_locations(w, g);
-		write_sample(w, g->samples, g->weight, &w->m->threads.v[g->thread]);
+		write_sample(w, values, n, &w->m->threads.v[g->thread]);
 		if (w->out->text_bytes > MESSAGE_MAX)
 			return as_fail(err, AS_E_LIMIT, 0,
 				       "the stacks of this session are more than 1 GiB as pprof"
@@ -438,6 +509,8 @@ int as_export_write_pprof(const struct as_model *m, const struct as_export_optio
 	if (r < 0)
 		return r;
 	as_model_trust(m, &w.trust);
+	if (m->heap.is)
+		w.memory = as_heap_group_values(w.s);
 	as_pprof_mappings_make(w.s, &w.maps);
 	as_sink_gzip(out);
 	write_head(&w);
@@ -453,6 +526,7 @@ int as_export_write_pprof(const struct as_model *m, const struct as_export_optio
 	as_buf_clear(&w.sub);
 	as_vec_clear(&w.ids);
 	free(w.shown);
+	free(w.memory);
 	as_selection_free(w.s);
 	return r;
 }
