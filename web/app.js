@@ -10,6 +10,8 @@ import {duration, shareText} from './format.js';
 import {closeLayer, openDialog, openMenu, sayStatus, showTip, watchLayer} from './layer.js';
 import {glossaryList} from './glossary.js';
 import {FilterBar} from './filterbar.js';
+import {makeMemoryOverview, makeMemoryTime} from './memoryview.js';
+import {isMemory} from './memory.js';
 import {makeOverview, exitText, functionName} from './overview.js';
 import {TableView} from './tableview.js';
 import {TreeView} from './treeview.js';
@@ -28,13 +30,13 @@ import {makeSourceView} from './codeview.js';
 
 /** @type {{name: ViewName, label: string, make: (page: Page) => View}[]} */
 const APP_VIEWS = [
-	{name: 'overview', label: 'Overview', make: makeOverview},
+	{name: 'overview', label: 'Overview', make: page => (isMemory(page.model) ? makeMemoryOverview(page) : makeOverview(page))},
 	{name: 'flame', label: 'Flame graph', make: makeFlameView},
 	{name: 'tree', label: 'Call tree', make: page => new TreeView(page)},
 	{name: 'table', label: 'Functions', make: page => new TableView(page)},
 	{name: 'sandwich', label: 'Sandwich', make: page => new SandwichView(page)},
 	{name: 'source', label: 'Source', make: makeSourceView},
-	{name: 'time', label: 'Time line', make: page => new TimeView(page)},
+	{name: 'time', label: 'Time line', make: page => (isMemory(page.model) ? makeMemoryTime(page) : new TimeView(page))},
 	{name: 'diff', label: 'Diff', make: page => new DiffView(page)},
 ];
 

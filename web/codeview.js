@@ -11,6 +11,7 @@ import { highlightLine, highlightLines, langOfPath } from './highlight.js';
 import { LINE_HEIGHT, LineList } from './linelist.js';
 import { addressCosts, codeWeights, keyShare, lineCosts, table } from './table.js';
 import { count, shareParts, shareText } from './format.js';
+import { isMemory } from './memory.js';
 import { alignedText } from './text.js';
 
 /** @typedef {import('./page.js').Page} Page */
@@ -77,6 +78,8 @@ export function costText(s) {
  */
 export function skidText(model) {
 	const event = model.meta.info.event || '';
+	if (isMemory(model))
+		return 'What is allocated stands at the call that asked for it.';
 	if (event === 'cpu-clock')
 		return 'Timer samples: the cost stands where the timer’s interrupt met the program, one or a few ' +
 			'instructions after the one that took the time; in a virtual machine it may come later still.';
@@ -87,6 +90,8 @@ export function skidText(model) {
 /** @param {import('./types.js').Model} model */
 function skidShort(model) {
 	const event = model.meta.info.event || '';
+	if (isMemory(model))
+		return 'Counted: at the call that asked for memory';
 	return `${event === 'cpu-clock' ? 'Timer samples' : event ? 'Counter samples' : 'Samples'}: a cost may stand one or a few instructions late`;
 }
 

@@ -44,6 +44,15 @@ export const MODEL_COLUMNS = {
 	},
 	losses: {from: Float64Array, to: Float64Array, count: Float64Array},
 	trials: {start: Float64Array, end: Float64Array},
+	heap: {
+		thread: Uint32Array, stack: Int32Array, folded: Int32Array, end: Uint16Array,
+		domain: Uint8Array, allocs: Float64Array, bytes: Float64Array, live: Float64Array,
+		peak: Float64Array, churn: Float64Array, growth: Float64Array,
+	},
+	heapTimes: {
+		process: Uint32Array, time: Float64Array, live: Float64Array, high: Float64Array,
+		mapped: Float64Array, resident: Float64Array,
+	},
 };
 
 const UNPACKED_MAX = 2 ** 30;
@@ -288,6 +297,10 @@ function checkModel(m) {
 		if (!(t.process >= 0 && t.process < m.processes.length))
 			throw new DataError('a thread has no process');
 	checkRange('marker of stack end', m.endFunction, f.n, -1);
+	checkRange('thread of memory', m.heap.thread, m.threads.length);
+	checkRange('stack of memory', m.heap.stack, st.n, -1);
+	checkRange('folded stack of memory', m.heap.folded, st.n, -1);
+	checkRange('process of memory', m.heapTimes.process, m.processes.length);
 }
 
 /**

@@ -2,8 +2,9 @@
 // The bar above all views but the first: the recording as one strip to drag a range on, threads,
 // what Rust readers want folded, names, and each thing that is in force as a chip with its ✕.
 import {el, fill, cssColor} from './page.js';
-import {count, percent} from './format.js';
+import {count, percent, weight} from './format.js';
 import {openPanel, showTip} from './layer.js';
+import {isMemory, measureOf, measuredModel, measuresOf} from './memory.js';
 import {defaultQuery} from './query.js';
 import {searchNames} from './tree.js';
 import {lostLine, marked} from './timeline.js';
@@ -113,6 +114,12 @@ export function queryChips(page) {
 			without: {noInline: false},
 		});
 	if (query.noKernel) chips.push({label: 'kernel hidden', title: '', without: {noKernel: false}});
+	if (query.plumbing)
+		chips.push({
+			label: 'plumbing shown',
+			title: 'what stands between the program and its allocator',
+			without: {plumbing: false},
+		});
 	const brief = (/** @type {number} */ f) => strings[functions.brief[f]] ?? '?';
 	const crate = (/** @type {number} */ f) => strings[functions.crate[f]] || '?';
 	query.transforms.forEach((t, i) => {
@@ -203,9 +210,12 @@ export class FilterBar {
 		/** @type {[number, number] | null} */
 		this.dragged = null;
 		this.whole = 0;
+		this.memory = isMemory(page.model);
+		this.measure = this.memory ? this.makeMeasure() : null;
 		fill(
 			element,
-			el('div', {class: 'strip'}, this.canvas),
+			this.memory ? null : el('div', {class: 'strip'}, this.canvas),
+			this.measure,
 			this.threads,
 			this.reading,
 			this.names,
@@ -214,6 +224,24 @@ export class FilterBar {
 		);
 		this.listen();
 		new ResizeObserver(() => this.draw()).observe(this.canvas);
+	}
+
+	/** What is counted, in a session of memory. */
+	makeMeasure() {
+		const {model} = this.page;
+		return /** @type {HTMLSelectElement} */ (
+			el(
+				'select',
+				{
+					'aria-label': 'Measure',
+					onchange: (/** @type {Event} */ event) => {
+						const {value} = /** @type {HTMLSelectElement} */ (event.target);
+						this.change({measure: value === model.meta.memory?.measure ? '' : value});
+					},
+				},
+				...measuresOf(model).map(m => el('option', {value: m.name, title: m.words}, m.label)),
+			)
+		);
 	}
 
 	/** @param {Partial<Query>} change @param {'push' | 'replace'} [how] */
@@ -294,7 +322,20 @@ export class FilterBar {
 	/** @param {boolean} narrowed */
 	showScope(narrowed) {
 		const {page} = this,
-			profile = page.profile();
+			profile = page.profile(),
+			measure = measureOf(page.model, page.state.query);
+		if (measure && this.measure) {
+			let whole = 0;
+			for (const w of profile.model.samples.weight) whole += w;
+			this.measure.value = measure.name;
+			this.measure.title = measure.words;
+			fill(
+				this.scope,
+				weight(profile.keptWeight, measure.unit),
+				narrowed && whole ? ` · ${percent(profile.keptWeight / whole)}` : '',
+			);
+			return;
+		}
 		if (!this.whole) for (const w of page.model.samples.weight) this.whole += w;
 		const part = this.whole ? profile.keptWeight / this.whole : 0;
 		fill(
@@ -309,7 +350,7 @@ export class FilterBar {
 		const {page, canvas} = this,
 			w = canvas.clientWidth,
 			h = canvas.clientHeight;
-		if (!w || !this.element.isConnected) return;
+		if (this.memory || !w || !this.element.isConnected) return;
 		const span = page.model.meta.duration || 1,
 			buckets = laneBuckets(page.model, 0, span, w);
 		if (!this.strip || this.strip.data.buckets !== buckets) {
@@ -335,11 +376,23 @@ export class FilterBar {
 		if (range) shadeOutside(ctx, box, (range[0] / span) * w, (range[1] / span) * w);
 	}
 
+	/** Per thread what it has of the measure. @returns {Map<number, number>} */
+	threadAmounts() {
+		const {samples} = measuredModel(this.page.model, this.page.state.query);
+		/** @type {Map<number, number>} */
+		const sums = new Map();
+		for (let i = 0; i < samples.n; i++)
+			sums.set(samples.thread[i], (sums.get(samples.thread[i]) ?? 0) + samples.weight[i]);
+		return sums;
+	}
+
 	openThreads() {
 		const {page} = this,
 			{model} = page;
 		/** @type {Map<number, number>} */
-		const weights = this.strip?.data.weight ?? new Map();
+		const weights = this.memory
+			? this.threadAmounts()
+			: (this.strip?.data.weight ?? new Map());
 		const all = [...weights].sort((a, b) => b[1] - a[1]);
 		const sum = all.reduce((s, [, w]) => s + w, 0) || 1;
 		const now = page.state.query.threads;
@@ -436,6 +489,16 @@ export class FilterBar {
 			...FOLDS.map(f =>
 				line(f.label[0].toUpperCase() + f.label.slice(1), f.why, has(f.name), fold(f.name)),
 			),
+			...(this.memory
+				? [
+						line(
+							'Plumbing',
+							'alloc::, RawVec, operator new and malloc count for the function that allocates',
+							!query.plumbing,
+							on => this.change({plumbing: !on}),
+						),
+					]
+				: []),
 			el('h3', {}, 'Roll up'),
 			line(
 				'One frame per crate',

@@ -15,6 +15,7 @@ import { branchDepth, callTree, nodePath, nodeSelfShare, nodeShare, searchNames 
 import { keyShare } from './table.js';
 import { diffTree, makeDiff } from './diff.js';
 import { count, percent, points, shareText, weight } from './format.js';
+import { isMemory } from './memory.js';
 import { alignedText, treeText } from './text.js';
 
 /** @typedef {import('./page.js').Page} Page */
@@ -152,7 +153,7 @@ class FlameView {
 		const {page} = this, profile = page.profile(), base = page.baseProfile();
 		const inverted = this.get('inverted') === '1', side = this.get('side');
 		const group = /** @type {'' | 'thread' | 'process'} */(base ? '' : this.get('group'));
-		const order = !base && this.get('order') === 'time' ? 'time' : 'weight';
+		const order = !base && !isMemory(this.page.model) && this.get('order') === 'time' ? 'time' : 'weight';
 		const made = [inverted, group, order, base ? side : ''].join();
 		const old = this.scene;
 		if (old && old.made === made && old.profile === profile && (!base || this.basis === base))
@@ -390,6 +391,7 @@ class FlameView {
 			const side = scene.diff ? `widths: ${{base: 'the base', both: 'the mean of both'}[this.get('side')] || 'now'}` : '';
 			fill(this.trail, el('span', {class: 'faint'}, side || (tree.timeOrdered ?
 				timeHint(tree) : this.passed ? `begins where stacks part; scroll back for the ${this.passed} frames that nearly all share` :
+					isMemory(this.page.model) ? 'width: share of the measure; click zooms' :
 					'width: share of all samples; click zooms')));
 			return;
 		}
@@ -421,7 +423,8 @@ class FlameView {
 			const self = precise && tree.self[node] > 0 && !inverted ? shareText(nodeSelfShare(profile, tree, node)) :
 				percent(tree.self[node] / tree.weight);
 			rows.push(['self', `${self} · ${weight(tree.self[node], unit)}`]);
-			rows.push(['samples', count(tree.samples[node])]);
+			if (unit === 'ns' || unit === 'cycles')
+				rows.push(['samples', count(tree.samples[node])]);
 			const all = precise && name.kind === 'function' ? keyShare(profile, tree.key[node]) : null;
 			if (all && (all.total.samples !== tree.samples[node] || all.self.value * tree.weight > tree.self[node])) {
 				rows.push(['in all', `self ${shareText(all.self)}, total ${shareText(all.total)}`]);
@@ -467,7 +470,7 @@ class FlameView {
 		const sum = flame.sumOf(box.depth, box.node, box.count);
 		fill(this.tip, el('b', {}, `${count(box.count)} small frames`), el('p', {class: 'soft'},
 			`together ${percent(sum.total / (flame.size === tree.total ? tree.weight : flame.whole))}, ` +
-			`${count(sum.samples)} samples; click looks closer`));
+			`${isMemory(this.page.model) ? '' : `${count(sum.samples)} samples; `}click looks closer`));
 		this.tip.hidden = false;
 	}
 
@@ -556,7 +559,9 @@ class FlameView {
 		page.base ? this.choice('side', 'widths of', this.get('side'), [['', 'now'], ['base', 'the base'], ['both', 'both, mean']]) :
 			el('span', {class: 'flame-pair'}, this.choice('group', 'grouped', this.get('group'),
 				[['', 'all together'], ['thread', 'per thread'], ['process', 'per process']], this.get('order') === 'time'),
-			this.choice('order', 'order', this.get('order'), [['', 'heaviest first'], ['time', 'as time passed']])),
+			// Sums over the run have no order in time.
+			isMemory(page.model) ? null :
+				this.choice('order', 'order', this.get('order'), [['', 'heaviest first'], ['time', 'as time passed']])),
 		this.choice('color', 'colour', this.mode, [...page.base ? /** @type {[string, string][]} */([['diff', 'difference']]) : [],
 			...COLOR_MODES.map(m => /** @type {[string, string]} */([m.mode, m.label]))]),
 		el('button', {'aria-pressed': String(up), title: 'callers at the bottom, like flames', onclick: () =>

@@ -75,13 +75,28 @@ function three(x) {
 	return x >= 99.95 ? x.toFixed(0) : x >= 9.995 ? x.toFixed(1) : x === 0 ? '0' : x.toFixed(2);
 }
 
+/** As the terminal's: "212 KiB", "1.20 MiB", "340 B". @param {number} n */
+export function bytes(n) {
+	const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+	let u = 0;
+	while (u < 4 && n >= (u ? 1023.5 : 1024)) {
+		n /= 1024;
+		u++;
+	}
+	return `${u ? three(n) : Math.round(n)} ${units[u]}`;
+}
+
 /**
  * @param {number} w
- * @param {'ns' | 'cycles'} unit
+ * @param {import('./types.js').Unit} unit
  */
 export function weight(w, unit) {
 	if (unit === 'ns')
 		return duration(w);
+	if (unit === 'bytes')
+		return bytes(w);
+	if (unit === 'count')
+		return count(w);
 	/** @type {[number, string][]} */
 	const sizes = [[1e9, ' G'], [1e6, ' M'], [1e3, ' k']];
 	for (const [size, name] of sizes)

@@ -21,12 +21,14 @@ export const GLOSSARY = {
 		'A function whose code the compiler put into its caller; assay takes it from the debug information.',
 	interval:
 		"The range in which the true share lies with 95 % confidence, computed from blocks of time in each thread so that a program's phases widen it.",
+	live: 'Allocated and not given back: at the end of the run, or at a mark.',
 	lost: 'Samples that were due but are not in the session, because the kernel or assay could not keep up.',
 	measure:
 		'What the figures of a session of memory are in: allocs (calls that allocate), bytes (asked for), live (at the end), peak (when the process had most), churn (freed almost at once), growth (over the run), mapped (outside the allocator).',
 	module: 'A file with code that the program ran: the executable, a library, the kernel, the vDSO.',
 	'not separable':
 		'Rows whose order these data do not decide: their difference is smaller than its own error.',
+	peak: 'The moment when a process had most bytes allocated; what each stack had just then adds up to it.',
 	recorder: 'The part of assay that runs beside the program; its CPU time is measured and shown.',
 	'repaired stack':
 		'A stack whose outer part was read a moment after the sample and checked to belong to it.',

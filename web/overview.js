@@ -341,7 +341,7 @@ function remedyLines(page, text) {
 }
 
 /** @param {Page} page */
-function overviewTrust(page) {
+export function overviewTrust(page) {
 	const {trust, notes} = page.model.meta;
 	const lines = trust.lines.length
 		? trust.lines
@@ -427,7 +427,7 @@ function trustSentence(text) {
 }
 
 /** @param {Page} page */
-function overviewNext(page) {
+export function overviewNext(page) {
 	const {next, hottest} = page.model.meta;
 	const link = (/** @type {string} */ label, /** @type {Partial<PageState>} */ to) =>
 		el('a', {href: page.href(to)}, label);

@@ -9,6 +9,7 @@ import {END_NOSTACK, END_ROOT, END_COUNT, SAMPLE_END_MASK} from './model.js';
 import {Blocks, BLOCK_SAMPLES} from './stats.js';
 import {KeyTree} from './ktree.js';
 import {Names} from './names.js';
+import {measuredModel} from './memory.js';
 import {ACTION_DROP, ACTION_KEEP, ACTION_REMOVE, changeFrame, frameKeys, makeChanges,
 	makeFilter} from './filter.js';
 
@@ -25,7 +26,7 @@ const OUT_OF_SCOPE = -2, DROPPED = -1;
 /** @returns {Query} */
 export function defaultQuery() {
 	return {from: 0, to: 0, threads: null, focus: '', ignore: '', hide: '', transforms: [],
-		noInline: false, noKernel: false, generics: true};
+		noInline: false, noKernel: false, generics: true, measure: '', plumbing: false};
 }
 
 /**
@@ -42,6 +43,7 @@ export class Profile {
 	 * @param {Query} query
 	 */
 	constructor(model, query) {
+		model = measuredModel(model, query);
 		this.model = model;
 		this.query = query;
 		this.filter = makeFilter(model, query);
@@ -95,6 +97,7 @@ export class Profile {
 		for (let i = this.lo; i < this.hi; i++)
 			if (!mask || mask[thread[i]])
 				blocks.add(blocks.index(time[i]), weight[i]);
+		blocks.counted = this.model.meta.unit === 'bytes' || this.model.meta.unit === 'count';
 		blocks.finish();
 		this.samples = n;
 		this.weight = blocks.sumW;

@@ -5,7 +5,8 @@ import {TreeGrid} from './treeview.js';
 import {sandwich, table} from './table.js';
 import {treeText} from './text.js';
 import {term} from './glossary.js';
-import {count, shareText} from './format.js';
+import {count, shareText, weight} from './format.js';
+import {isMemory} from './memory.js';
 import {moduleText, whereText} from './cells.js';
 import {overviewTarget} from './overview.js';
 
@@ -92,7 +93,13 @@ export class SandwichView {
 			),
 			el('span', {class: 'number'}, term('self'), ` ${shareText(s.self)}`),
 			el('span', {class: 'number'}, term('total'), ` ${shareText(s.total)}`),
-			el('span', {class: 'number soft'}, `${count(s.total.samples)} samples`),
+			el(
+				'span',
+				{class: 'number soft'},
+				isMemory(page.model)
+					? weight(s.total.value * profile.weight, profile.model.meta.unit)
+					: `${count(s.total.samples)} samples`,
+			),
 			el(
 				'span',
 				{},

@@ -2,6 +2,7 @@
 // The page's state in the address, and back. The address holds what differs from the default, as
 // name=value pairs. It may come from anyone: each field is checked by itself, and what does not fit
 // is left out, so that a page always comes up.
+import {MEASURES} from './memory.js';
 import {defaultQuery} from './query.js';
 
 /** @typedef {import('./page.js').PageState} PageState */
@@ -59,6 +60,9 @@ export function encodeState(state) {
 		out.push('nokernel');
 	if (!q.generics)
 		out.push('folded');
+	put('measure', q.measure ?? '');
+	if (q.plumbing)
+		out.push('plumbing');
 	for (const name of Object.keys(state.more).sort())
 		if (MORE_NAME.test(name))
 			put(name, state.more[name]);
@@ -134,6 +138,8 @@ function readQuery(q, fields, model) {
 	q.noInline = fields.has('noinline');
 	q.noKernel = fields.has('nokernel');
 	q.generics = !fields.has('folded');
+	q.measure = MEASURES.find(m => m.name === fields.get('measure'))?.name ?? '';
+	q.plumbing = fields.has('plumbing');
 }
 
 /** @param {string} fragment @returns {Map<string, string>} */

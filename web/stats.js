@@ -310,6 +310,8 @@ export class Blocks {
 	 */
 	constructor(start, end, samples, trials = ONE_RUN, stopped = false) {
 		this.stopped = stopped;
+		/** Weights are amounts that were counted: shares are known. */
+		this.counted = false;
 		const spans = runsWithin(trials, start, end);
 		const length = Math.max(spans.length ?
 			spans.reduce((sum, s) => sum + s.end - s.start, 0) : end - start, 1);
@@ -538,6 +540,8 @@ export class Estimate {
 	}
 
 	interval() {
+		if (this.nEff === Infinity)
+			this.bounds = [this.value, this.value];
 		this.bounds ??= proportionInterval(this.value * this.nEff, this.nEff, QUANTILE);
 		return this.bounds;
 	}
@@ -567,6 +571,8 @@ function estimateOf(b, samples, r) {
 	if (!(b.sumW > 0))
 		return new Estimate(0, samples, 0, 1);
 	const n = b.n, p = Math.min(r.x / b.sumW, 1);
+	if (b.counted)
+		return new Estimate(p, samples, Infinity, 1);
 	const kish = b.sumW * b.sumW / b.sumWeight2;
 	const independent = p * (1 - p) / kish;
 	let inflate = 1, deff = 1;
@@ -605,6 +611,8 @@ export function emptyEstimate(b) {
  * @param {Estimate} b
  */
 export function rowsSeparable(a, b) {
+	if (a.nEff === Infinity)
+		return true;
 	const n = Math.min(a.nEff, b.nEff), ka = a.value * n, kb = b.value * n, both = ka + kb;
 	if (!(both > 0) || a.value === b.value)
 		return false;

@@ -5,7 +5,8 @@ import {el, fill} from './page.js';
 import {Grid} from './grid.js';
 import {oneRunText, table} from './table.js';
 import {rowsText} from './text.js';
-import {count} from './format.js';
+import {count, weight} from './format.js';
+import {isMemory} from './memory.js';
 import {
 	fillMeter,
 	fillShare,
@@ -156,19 +157,32 @@ export class TableView {
 				sortable: true,
 				cell: share('total'),
 			},
-			{
-				id: 'samples',
-				title: 'Samples',
-				width: '74px',
-				spare: true,
-				class: 'number',
-				right: true,
-				word: 'sample',
-				sortable: true,
-				cell: (i, cell) => {
-					cell.textContent = count(this.lines[i].row.self.samples);
-				},
-			},
+			isMemory(this.page.model)
+				? {
+						id: 'samples',
+						title: 'Self',
+						width: '84px',
+						class: 'number',
+						right: true,
+						word: 'measure',
+						cell: (i, cell) => {
+							cell.textContent = this.amount(this.lines[i].row.self.value);
+							cell.title = `total ${this.amount(this.lines[i].row.total.value)}`;
+						},
+					}
+				: {
+						id: 'samples',
+						title: 'Samples',
+						width: '74px',
+						spare: true,
+						class: 'number',
+						right: true,
+						word: 'sample',
+						sortable: true,
+						cell: (i, cell) => {
+							cell.textContent = count(this.lines[i].row.self.samples);
+						},
+					},
 			{
 				id: 'name',
 				title,
@@ -212,6 +226,12 @@ export class TableView {
 				},
 			},
 		];
+	}
+
+	/** A share in the measure's unit. @param {number} share */
+	amount(share) {
+		const profile = this.page.profile();
+		return weight(share * profile.weight, profile.model.meta.unit);
 	}
 
 	/** @param {number} i @param {HTMLElement} cell */
@@ -313,7 +333,9 @@ export class TableView {
 			this.empty,
 			all.length
 				? `No name here has “${search}” in it.`
-				: 'No sample is left to look at: remove a filter above.',
+				: isMemory(this.page.model)
+					? 'Nothing of this measure is left: remove a filter above, or take another one.'
+					: 'No sample is left to look at: remove a filter above.',
 		);
 		fill(
 			this.note,

@@ -6,7 +6,8 @@ import {Grid} from './grid.js';
 import {segments} from './tableview.js';
 import {callTree, nodeShares, searchNames} from './tree.js';
 import {treeText} from './text.js';
-import {count} from './format.js';
+import {count, weight} from './format.js';
+import {isMemory} from './memory.js';
 import {fillMeter, fillShare, fillMarked, whereText, GROUP_OF, GROUPS} from './cells.js';
 
 /** @typedef {import('./page.js').Page} Page */
@@ -110,18 +111,33 @@ export class TreeGrid {
 					cell.textContent = x >= 0.0005 ? (x * 100).toFixed(1) : '';
 				},
 			},
-			{
-				id: 'samples',
-				title: 'Samples',
-				width: '64px',
-				spare: true,
-				class: 'number',
-				right: true,
-				word: 'sample',
-				cell: (i, cell) => {
-					cell.textContent = count(this.tree?.samples[this.rows[i]] ?? 0);
-				},
-			},
+			isMemory(this.page.model)
+				? {
+						id: 'samples',
+						title: 'Total',
+						width: '84px',
+						class: 'number',
+						right: true,
+						word: 'measure',
+						cell: (i, cell) => {
+							cell.textContent = weight(
+								this.tree?.total[this.rows[i]] ?? 0,
+								this.profile?.model.meta.unit ?? 'bytes',
+							);
+						},
+					}
+				: {
+						id: 'samples',
+						title: 'Samples',
+						width: '64px',
+						spare: true,
+						class: 'number',
+						right: true,
+						word: 'sample',
+						cell: (i, cell) => {
+							cell.textContent = count(this.tree?.samples[this.rows[i]] ?? 0);
+						},
+					},
 			{
 				id: 'name',
 				title: 'Function',

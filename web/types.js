@@ -26,6 +26,12 @@
  * @property {{n: number, time: Float64Array, cpu: Uint32Array, taken: Float64Array,
  *   delivered: Float64Array, throttled: Float64Array}} ticks
  * @property {{n: number, from: Float64Array, to: Float64Array, count: Float64Array}} losses  samples lost in that time
+ * @property {{n: number, thread: Uint32Array, stack: Int32Array, folded: Int32Array, end: Uint16Array,
+ *   domain: Uint8Array, allocs: Float64Array, bytes: Float64Array, live: Float64Array, peak: Float64Array,
+ *   churn: Float64Array, growth: Float64Array}} heap  of a session of memory: a row per stack and thread,
+ *   domain 0 blocks, 1 mappings; folded: the stack without plumbing
+ * @property {{n: number, process: Uint32Array, time: Float64Array, live: Float64Array, high: Float64Array,
+ *   mapped: Float64Array, resident: Float64Array}} heapTimes  high: the most since the row before
  * @property {{n: number, start: Float64Array, end: Float64Array}} trials  several runs in one session, in
  *   order and apart; none: one run
  * @property {Int32Array} endFunction  per enum as_stack_end the marker's function, -1 none
@@ -43,7 +49,7 @@
  * @property {number} duration
  * @property {number} rate  Hz
  * @property {number} cpus
- * @property {'ns' | 'cycles'} unit
+ * @property {Unit} unit
  * @property {number | null} exit  wait status; null: attached or unknown
  * @property {number | null} cpuTime  of everything that was followed
  * @property {number | null} wall
@@ -52,8 +58,31 @@
  * @property {HotRow[]} hottest  by self, as `assay report` prints them; shown before anything else is computed
  * @property {{level: number, about: string, text: string, remedy: string}[]} notes
  * @property {string} file  name of the session
+ * @property {Memory} [memory]  of a session of memory
  * @property {Query} [query]  filters of the command line: what the page begins with when its
  *   address says nothing
+ */
+
+/** @typedef {'ns' | 'cycles' | 'bytes' | 'count'} Unit   of weights */
+/** @typedef {'allocs' | 'bytes' | 'live' | 'peak' | 'churn' | 'growth' | 'mapped'} MeasureName */
+/** @typedef {{label: string, count: number}} Bin */
+
+/**
+ * What a session of memory says beside its stacks.
+ * @typedef {object} Memory
+ * @property {MeasureName} measure  the page begins with
+ * @property {number} allocs
+ * @property {number} bytes  asked for
+ * @property {{process: number, peak: number, peakTime: number, live: number, liveBlocks: number,
+ *   mappedPeak: number, allocs: number, frees: number}[]} processes
+ * @property {{process: number, time: number, name: string, live: number}[]} marks
+ * @property {Bin[]} sizes  allocations by bytes
+ * @property {Bin[]} lifetimes  freed blocks by time
+ * @property {Bin[]} ages  freed blocks by allocations meanwhile
+ * @property {{name: string, allocs: number, bytes: number, live: number, peak: number, churn: number,
+ *   growth: number}[]} types  name '': no container
+ * @property {{function: number, line: number, type: string, reallocs: number, copied: number, blocks: number,
+ *   last: number, advice: string}[]} reallocs
  */
 
 /** @typedef {{function: number, self: Share, total: Share, tied: boolean}} HotRow */
@@ -96,6 +125,8 @@
  * @property {Transform[]} transforms  in the order the reader applied them
  * @property {boolean} noInline
  * @property {boolean} noKernel
+ * @property {string} [measure]  of a session of memory; '': the session's own
+ * @property {boolean} [plumbing]  of a session of memory: keep what stands between program and allocator
  * @property {boolean} generics  names with type parameters folded are one function when false
  */
 

@@ -49,6 +49,7 @@ static const struct as_option annotate_options[] = {
 	 .group = "What is shown",
 	 .help = "shares of the samples of the whole program, or of those in the function"},
 	AS_FILTER_OPTIONS(struct annotate_args),
+	AS_FILTER_MEASURE(struct annotate_args),
 	{.name = "source-root",
 	 .type = AS_OPT_TEXT,
 	 .at = offsetof(struct annotate_args, root),
@@ -111,12 +112,15 @@ static int annotate_run(struct as_cmd_ctx *ctx, struct as_error *err)
 	if (r == 0)
 		r = as_model_load(path, &m, err);
 	if (r == 0)
-		r = as_filter_time_only(m, "annotate", err);
+		r = as_filter_measure(&a->filter, m, err);
 	if (r < 0) {
 		as_model_free(m);
 		return r;
 	}
 	q.model = m;
+	/* What a line allocates is the question; instructions tell nothing more of it. */
+	if (m->heap.is && !a->asm_only)
+		q.show = AS_ANNOTATE_SOURCE;
 	as_filter_apply(&a->filter, &q.query);
 	r = as_annotate_make(&q, &style, &out, err);
 	if (r == 0)

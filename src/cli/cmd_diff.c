@@ -6,15 +6,21 @@
 
 #include "cli/cmds_priv.h"
 #include "view/diff.h"
+#include "view/memory_diff.h"
 
 struct diff_args {
 	struct as_filter_args filter;
 	int by, format, measure;
-	bool vs, self, full_names, tree;
+	bool vs, self, full_names, tree, total;
+	const char *marks;
 	int64_t top, times;
 	double min_effect;
 	const char *fail_if;
 };
+
+/* In the order of enum as_measure, from ALLOCS on. */
+#define MEMORY_MEASURES "allocs|bytes|live|peak|churn|growth|leaked|mapped"
+enum { SELF, TOTAL, FIRST_MEMORY };
 
 static const struct as_option diff_options[] = {
 	{.name = "vs",
@@ -40,10 +46,24 @@ static const struct as_option diff_options[] = {
 	 .type = AS_OPT_CHOICE,
 	 .at = offsetof(struct diff_args, measure),
 	 .arg = "WHICH",
-	 .choices = "self|total",
+	 .choices = "self|total|" MEMORY_MEASURES,
 	 .def = "self",
 	 .group = "The question",
-	 .help = "self: time in the function itself; total: with what it calls"},
+	 .help = "self: time in the function itself; total: with what it calls; of sessions "
+		 "of memory: allocs, bytes, live, peak, churn, growth, leaked or mapped "
+		 "(default peak)"},
+	{.name = "total",
+	 .type = AS_OPT_FLAG,
+	 .at = offsetof(struct diff_args, total),
+	 .group = "The question",
+	 .help = "with what is called; of memory, where --measure says what is counted"},
+	{.name = "marks",
+	 .type = AS_OPT_TEXT,
+	 .at = offsetof(struct diff_args, marks),
+	 .arg = "FROM..TO",
+	 .group = "The question",
+	 .help = "one session of memory: what is live at mark TO and was not at FROM; without "
+		 "a name its start, or its end. NAME#2: the second mark of that name"},
 	{.name = "min-effect",
 	 .type = AS_OPT_NUM,
 	 .at = offsetof(struct diff_args, min_effect),
@@ -75,6 +95,7 @@ static const struct as_option diff_options[] = {
 	 .group = "The question",
 	 .help = "comparisons of --self"},
 	AS_FILTER_OPTIONS(struct diff_args),
+	AS_FILTER_FOLD(struct diff_args),
 	{.name = "top",
 	 .letter = 'n',
 	 .type = AS_OPT_INT,
@@ -115,9 +136,6 @@ static int load_sessions(const struct as_cmd_ctx *ctx, struct sessions *s, struc
 		if (r < 0)
 			return r;
 		s->n++;
-		r = as_filter_time_only(s->v[i], "diff", err);
-		if (r < 0)
-			return r;
 	}
 	return AS_OK;
 }
@@ -223,11 +241,151 @@ static int calibrate(const struct diff_args *a, const struct as_model *m,
 	return r;
 }
 
+/* ---- memory ---- */
+
+static bool is_memory(const struct sessions *s)
+{
+	bool is = s->n > 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		is &= s->v[i]->heap.is;
+	return is;
+}
+
+static int check_kinds(const struct diff_args *a, const struct sessions *s,
+		       struct as_error *err)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		if (s->v[i]->heap.is != s->v[0]->heap.is)
+			return as_fail(err, AS_E_USAGE, 0,
+				       "'%s' and '%s': one is a session of time, the other of "
+				       "memory",
+				       s->v[0]->path, s->v[i]->path);
+	}
+	if (!is_memory(s) && (a->marks || a->measure >= FIRST_MEMORY))
+		return as_fail(err, AS_E_USAGE, 0,
+			       "--marks and measures of memory are for sessions of memory");
+	return AS_OK;
+}
+
+static int check_memory(const struct diff_args *a, const struct sessions *s,
+			struct as_error *err)
+{
+	if (a->self || a->tree)
+		return as_fail(err, AS_E_USAGE, 0,
+			       "%s is for sessions of time: memory is counted, not sampled",
+			       a->self ? "--self" : "--tree");
+	if (a->fail_if)
+		return as_fail(err, AS_E_USAGE, 0,
+			       "--fail-if of a session of memory: assay report --fail-if "
+			       "'peak > 50MiB' %s",
+			       s->v[s->n - 1]->path);
+	if (!a->marks && (s->n != 2 || s->before != 1))
+		return as_fail(err, AS_E_USAGE, 0, "sessions of memory are compared in pairs");
+	if (a->marks && s->n != 1)
+		return as_fail(err, AS_E_USAGE, 0, "--marks takes one session");
+	if (a->marks && a->measure > TOTAL)
+		return as_fail(err, AS_E_USAGE, 0, "--marks tells what is live");
+	return AS_OK;
+}
+
+/* A side at a mark; "" is the start on side a and the end on side b. */
+static int go_to_mark(struct as_model *m, const char *mark, bool end, bool fold,
+		      struct as_error *err)
+{
+	if (!*mark && end)
+		return as_model_measure(m, AS_MEASURE_LIVE, fold, err);
+	return as_model_measure_at(m, mark, fold, err);
+}
+
+static int set_marks(const struct diff_args *a, struct as_model *const side[2],
+		     struct as_error *err)
+{
+	const char *dots = strstr(a->marks, "..");
+	AS_CLEANUP(as_free_autop) char *from = NULL;
+	int r;
+
+	if (!dots)
+		return as_fail(err, AS_E_USAGE, 0,
+			       "--marks '%s' is no range: FROM..TO, FROM.. or ..TO", a->marks);
+	from = as_xstrndup(a->marks, (size_t)(dots - a->marks));
+	r = go_to_mark(side[0], from, false, !a->filter.no_fold, err);
+	return r < 0 ? r : go_to_mark(side[1], dots + 2, true, !a->filter.no_fold, err);
+}
+
+static int set_measures(const struct diff_args *a, struct as_model *const side[2],
+			struct as_error *err)
+{
+	enum as_measure measure = AS_MEASURE_PEAK;
+
+	if (a->measure >= FIRST_MEMORY)
+		measure = (enum as_measure)(a->measure - FIRST_MEMORY + AS_MEASURE_ALLOCS);
+	for (int i = 0; i < 2; i++) {
+		int r = as_model_measure(side[i], measure, !a->filter.no_fold, err);
+
+		if (r < 0)
+			return r;
+	}
+	return AS_OK;
+}
+
+static int show_memory(const struct as_cmd_ctx *ctx, struct as_model *const side[2],
+		       struct as_error *err)
+{
+	const struct diff_args *a = ctx->args;
+	struct as_heap_diff_request q = {.a = side[0],
+					 .b = side[1],
+					 .query.by = (enum as_by)a->by,
+					 .total = a->total || a->measure == TOTAL};
+	struct as_style style = {
+		.width = as_term_width(STDOUT_FILENO),
+		.color = as_term_color(STDOUT_FILENO, (enum as_color)ctx->common->color),
+		.full_names = a->full_names,
+	};
+	struct as_memory_diff_view view = {.top = (uint64_t)a->top};
+	struct as_heap_diff *d = NULL;
+	struct as_buf out = {0};
+	int r;
+
+	as_filter_apply(&a->filter, &q.query);
+	r = as_heap_diff_make(&q, &d, err);
+	if (r < 0)
+		return r;
+	view.diff = d;
+	if (a->format)
+		as_memory_diff_json(&view, &out);
+	else
+		as_memory_diff_text(&view, &style, &out);
+	r = as_out_write(&out, err);
+	as_buf_clear(&out);
+	as_heap_diff_free(d);
+	return r;
+}
+
+static int compare_memory(const struct as_cmd_ctx *ctx, const struct sessions *s,
+			  struct as_error *err)
+{
+	const struct diff_args *a = ctx->args;
+	struct as_model *again = NULL, *side[2] = {s->v[0], s->n > 1 ? s->v[1] : NULL};
+	int r = check_memory(a, s, err);
+
+	if (r == AS_OK && a->marks) {
+		r = as_model_load(ctx->operands[0], &again, err);
+		side[1] = again;
+	}
+	if (r == AS_OK)
+		r = a->marks ? set_marks(a, side, err) : set_measures(a, side, err);
+	if (r == AS_OK)
+		r = show_memory(ctx, side, err);
+	as_model_free(again);
+	return r;
+}
+
 static int diff_run(struct as_cmd_ctx *ctx, struct as_error *err)
 {
 	const struct diff_args *a = ctx->args;
 	struct as_diff_request q = {.query.by = (enum as_by)a->by,
-				    .total = a->measure == 1,
+				    .total = a->total || a->measure == TOTAL,
 				    .tree = a->tree,
 				    .min_effect = a->min_effect / 100};
 	struct sessions s = {0};
@@ -236,17 +394,21 @@ static int diff_run(struct as_cmd_ctx *ctx, struct as_error *err)
 
 	if (a->self && ctx->noperands != 1)
 		return as_fail(err, AS_E_USAGE, 0, "--self takes one session");
-	if (!a->self)
+	if (!a->self && !a->marks)
 		r = count_before(ctx, &s.before, err);
 	if (r < 0)
 		return r;
 	as_filter_apply(&a->filter, &q.query);
 	r = load_sessions(ctx, &s, err);
+	if (r == AS_OK)
+		r = check_kinds(a, &s, err);
 	q.a = (const struct as_model *const *)s.v;
 	q.na = s.before;
 	q.b = q.a + s.before;
 	q.nb = s.n - s.before;
-	if (r == AS_OK && a->self) {
+	if (r == AS_OK && is_memory(&s)) {
+		r = compare_memory(ctx, &s, err);
+	} else if (r == AS_OK && a->self) {
 		r = calibrate(a, s.v[0], &q, err);
 	} else if (r == AS_OK) {
 		r = show(ctx, &q, err);
@@ -261,7 +423,9 @@ const struct as_cmd as_cmd_diff = {
 	.name = "diff",
 	.group = "Look",
 	.summary = "compare sessions: what changed, and what is only chance",
-	.usage = "[options] BEFORE AFTER\n[options] BEFORE… --vs AFTER…\n[options] --self FILE",
+	.usage =
+		"[options] BEFORE AFTER\n[options] BEFORE… --vs AFTER…\n[options] --self FILE\n"
+		"[options] --marks FROM..TO FILE",
 	.options = diff_options,
 	.examples = {{"assay diff before.assay after.assay", "which functions changed"},
 		     {"assay diff a1.assay a2.assay --vs b1.assay b2.assay",

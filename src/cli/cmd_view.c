@@ -59,6 +59,7 @@ static const struct as_option view_options[] = {
 	 .help = "compare with this session: what became slower or faster since"},
 	AS_FILTER_STACKS(struct view_args),
 	AS_FILTER_REST(struct view_args),
+	AS_FILTER_MEASURE(struct view_args),
 	{0},
 };
 
@@ -163,6 +164,17 @@ static int check(const struct view_args *a, struct as_error *err)
 	return 0;
 }
 
+static int check_base(const struct as_model *m, const struct as_model *base,
+		      struct as_error *err)
+{
+	if (!m->heap.is && !base->heap.is)
+		return AS_OK;
+	return as_fail(err, AS_E_UNSUPPORTED, 0,
+		       "the page does not compare sessions of memory yet"
+		       "\n  assay diff %s %s",
+		       base->path, m->path);
+}
+
 static int view_run(struct as_cmd_ctx *ctx, struct as_error *err)
 {
 	const struct view_args *a = ctx->args;
@@ -178,9 +190,9 @@ static int view_run(struct as_cmd_ctx *ctx, struct as_error *err)
 	if (r == 0 && a->diff)
 		r = as_model_load(a->diff, &base, err);
 	if (r == 0)
-		r = as_filter_time_only(m, "view", err);
+		r = as_filter_measure(&a->filter, m, err);
 	if (r == 0 && base)
-		r = as_filter_time_only(base, "view", err);
+		r = check_base(m, base, err);
 	if (r == 0) {
 		struct as_page_request q = {.model = m,
 					    .base = base,

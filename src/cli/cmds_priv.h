@@ -83,6 +83,8 @@ struct as_filter_args {
 	 .group = "What is looked at",                                                         \
 	 .help = "in a session of memory: allocs, bytes, live, peak, churn, growth, leaked "   \
 		 "or mapped"},                                                                 \
+		AS_FILTER_FOLD(T)
+#define AS_FILTER_FOLD(T)                                                                      \
 	{                                                                                      \
 		.name = "no-fold", .type = AS_OPT_FLAG, .at = offsetof(T, filter.no_fold),     \
 		.group = "What is looked at",                                                  \

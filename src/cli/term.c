@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "base/sys.h"
 #include "cli/commands.h"
 
@@ -60,7 +61,9 @@ void as_err_print(const struct as_error *err, enum as_color when)
 		p += n;
 		if (!*p)
 			break;
-		p += 1 + strspn(p + 1, " \t");
+		p++;
+		/* Up to two blanks are how messages are written; more of them mean something. */
+		p += AS_MIN(strspn(p, " "), 2u);
 		if (*p)
 			as_buf_fill(&b, ' ', 7);
 	}

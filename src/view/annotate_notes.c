@@ -5,6 +5,7 @@
 
 #include "base/sys.h"
 #include "view/annotate_priv.h"
+#include "view/memory.h"
 #include "view/next.h"
 #include "view/report.h"
 #include "view/trust.h"
@@ -77,6 +78,29 @@ static void add_figure(struct as_buf *b, const char *word, const struct as_share
 	as_buf_adds(b, " %");
 }
 
+/* "45.2 KiB" of the measure. */
+static void add_amount(struct as_buf *b, const struct as_annotation *a,
+		       const struct as_share *s)
+{
+	as_buf_adds(b, ", ");
+	as_memory_amount(a->model, s->value * a->weight, b);
+}
+
+static void memory_figures(const struct as_annotation *a, struct as_buf *b)
+{
+	const struct as_cost *c = &a->of_all;
+
+	add_figure(b, "self ", &c->self);
+	add_amount(b, a, &c->self);
+	if (c->total.value > c->self.value) {
+		add_figure(b, "total ", &c->total);
+		add_amount(b, a, &c->total);
+	}
+	as_buf_addf(b, " (%s, of ", as_measure_name(a->model->measure));
+	as_memory_amount(a->model, a->weight, b);
+	as_buf_addc(b, ')');
+}
+
 static void figures_line(const struct as_an_tree *t, const struct as_style *style,
 			 struct as_buf *out)
 {
@@ -85,7 +109,10 @@ static void figures_line(const struct as_an_tree *t, const struct as_style *styl
 	struct as_buf b = {0};
 
 	if (!c->total.samples) {
-		as_buf_adds(&b, "no samples in this function");
+		as_buf_adds(&b, a->model->heap.is ? "nothing is allocated in this function"
+						  : "no samples in this function");
+	} else if (a->model->heap.is) {
+		memory_figures(a, &b);
 	} else {
 		add_figure(&b, "self ", &c->self);
 		if (c->code.samples != c->self.samples)
@@ -418,7 +445,7 @@ void as_an_footer(const struct as_an_tree *t, const struct as_an_rows *rows,
 
 	as_buf_addc(out, '\n');
 	notes_lines(t, style, out);
-	if (t->v->a->of_all.total.samples) {
+	if (t->v->a->of_all.total.samples && !t->v->a->model->heap.is) {
 		lines_line(t, style, out);
 		as_an_skid(t->v->a, &b);
 		skid_example(t, &b);

@@ -14,6 +14,7 @@
 #include "base/map.h"
 #include "base/sys.h"
 #include "view/annotate_priv.h"
+#include "view/memory.h"
 
 enum {
 	FIGURE = 11, /* "100.0 ±12.3" */
@@ -114,6 +115,20 @@ static const struct as_cost *cost_of(const struct as_an_printer *p, const struct
 	return NULL;
 }
 
+/* How many, or what they come to in a session of memory. */
+static void add_samples(const struct as_an_printer *p, const struct as_share *s,
+			struct as_buf *b)
+{
+	const struct as_annotation *a = p->t->v->a;
+	bool of_function = p->t->v->q->of == AS_ANNOTATE_FUNCTION;
+	double whole = of_function ? a->of_all.total.value * a->weight : a->weight;
+
+	if (a->model->heap.is)
+		as_memory_amount(a->model, s->value * whole, b);
+	else
+		as_fmt_count(b, s->samples);
+}
+
 static double heat_of(const struct as_an_printer *p, const struct as_an_row *r)
 {
 	const struct as_annotation *a = p->t->v->a;
@@ -167,7 +182,7 @@ static void figures(struct as_an_printer *p, const struct as_an_row *r)
 		struct as_buf b = {0};
 
 		if (c)
-			as_fmt_count(&b, p->totals ? c->total.samples : c->self.samples);
+			add_samples(p, p->totals ? &c->total : &c->self, &b);
 		from = as_text_width(as_buf_str(&b), b.len);
 		as_buf_fill(p->out, ' ', from < SAMPLES - 1 ? SAMPLES - 1 - from : 0);
 		as_buf_adds(p->out, as_buf_str(&b));
@@ -240,7 +255,10 @@ static void head(struct as_an_printer *p)
 	if (p->totals)
 		as_buf_addf(p->out, "%-*s", FIGURE + 1, " total %");
 	if (p->samples)
-		as_buf_addf(p->out, "%*s ", SAMPLES - 1, "samples");
+		as_buf_addf(p->out, "%*s ", SAMPLES - 1,
+			    p->t->v->a->model->heap.is
+				    ? as_measure_name(p->t->v->a->model->measure)
+				    : "samples");
 	as_buf_fill(p->out, ' ', 1 + (p->gutter.lanes ? p->gutter.lanes + 1 : 0));
 	if (p->by_address)
 		as_buf_addf(p->out, " %*s  instruction", p->address, "at");

@@ -57,6 +57,20 @@ static void add_counted(struct as_buf *b, uint64_t n, const char *one)
 	as_buf_addf(b, " %s%s", one, n == 1 ? "" : "s");
 }
 
+/* "live at 'loaded' (1.2 s after the start): bytes …" */
+static void add_mark(const struct as_model *m, struct as_buf *b)
+{
+	as_buf_adds(b, "live at '");
+	as_fmt_quoted(b, m->heap.at, strlen(m->heap.at));
+	as_buf_addc(b, '\'');
+	if (m->heap.at_ns > m->recording.start_ns) {
+		as_buf_adds(b, " (");
+		as_fmt_duration(b, m->heap.at_ns - m->recording.start_ns);
+		as_buf_adds(b, " after the start)");
+	}
+	as_buf_adds(b, ": bytes that were allocated then");
+}
+
 void as_memory_header(const struct as_model *m, const struct as_style *style,
 		      struct as_buf *out)
 {
@@ -86,7 +100,10 @@ void as_memory_header(const struct as_model *m, const struct as_style *style,
 	}
 	as_block_words(out, style, 2, b.p);
 	as_buf_reset(&b);
-	as_buf_addf(&b, "%s: %s", as_measure_name(m->measure), describe(m->measure));
+	if (m->heap.at)
+		add_mark(m, &b);
+	else
+		as_buf_addf(&b, "%s: %s", as_measure_name(m->measure), describe(m->measure));
 	as_block_words(out, style, 2, b.p);
 	as_buf_clear(&b);
 }
@@ -119,6 +136,93 @@ static void events_line(const struct as_rec_heap_process *s, struct as_trust_lin
 			    floor((double)s->complete / (double)(s->complete + s->cut) * 1000) /
 				    10);
 	line(ret, AS_TRUST_FACT, &b, "");
+	as_buf_clear(&b);
+}
+
+/* ---- coverage: which functions of which modules were watched ---- */
+
+enum { FUNCTIONS_NAMED = 3, MODULES_NAMED = 3 };
+
+static int by_events(const void *pa, const void *pb)
+{
+	const struct as_m_heap_layer *a = pa, *b = pb;
+
+	if (a->module != b->module)
+		return a->module < b->module ? -1 : 1;
+	return a->events < b->events ? 1 : a->events > b->events ? -1 : 0;
+}
+
+/* Layers of all processes, the same function once. */
+static size_t join_layers(const struct as_model *m, struct as_m_heap_layer *v)
+{
+	size_t n = 0;
+
+	as_vec_foreach (l, &m->heap.layers) {
+		size_t i = 0;
+
+		while (i < n &&
+		       (v[i].module != l->module || strcmp(v[i].function, l->function) != 0))
+			i++;
+		if (i == n)
+			v[n++] = *l;
+		else
+			v[i].events += l->events;
+	}
+	if (n)
+		qsort(v, n, sizeof *v, by_events);
+	return n;
+}
+
+/* "malloc, free, realloc and 5 more in libc.so.6 (1,234,567)": one module's. Returns how many layers. */
+static size_t module_layers(const struct as_model *m, const struct as_m_heap_layer *v, size_t n,
+			    struct as_buf *b)
+{
+	size_t i = 0, more = 0;
+	uint64_t events = 0;
+
+	for (; i < n && v[i].module == v[0].module; i++) {
+		events += v[i].events;
+		if (i >= FUNCTIONS_NAMED || (i && !v[i].events)) {
+			more += v[i].events > 0;
+			continue;
+		}
+		as_buf_adds(b, i ? ", " : "");
+		as_fmt_quoted(b, v[i].function, strlen(v[i].function));
+	}
+	if (more)
+		as_buf_addf(b, " and %zu more", more);
+	if (v[0].module != AS_NONE) {
+		const char *name = m->modules.v[v[0].module].name;
+
+		as_buf_adds(b, " in ");
+		as_fmt_quoted(b, name, strlen(name));
+	}
+	as_buf_adds(b, " (");
+	as_fmt_count(b, events);
+	as_buf_addc(b, ')');
+	return i;
+}
+
+static void coverage_line(const struct as_model *m, struct as_trust_lines *ret)
+{
+	AS_CLEANUP(as_free_autop)
+	struct as_m_heap_layer *v = as_xcalloc(m->heap.layers.n + 1, sizeof *v);
+	size_t n = join_layers(m, v), modules = 0;
+	struct as_buf b = {0};
+
+	as_buf_adds(&b, "seen at ");
+	for (size_t i = 0; i < n; modules++) {
+		struct as_buf one = {0};
+
+		i += module_layers(m, v + i, n - i, &one);
+		if (modules < MODULES_NAMED)
+			as_buf_addf(&b, "%s%s", modules ? "; " : "", one.p);
+		as_buf_clear(&one);
+	}
+	if (modules > MODULES_NAMED)
+		as_buf_addf(&b, "; and in %zu more modules", modules - MODULES_NAMED);
+	if (modules)
+		line(ret, AS_TRUST_FACT, &b, "");
 	as_buf_clear(&b);
 }
 
@@ -181,15 +285,40 @@ void as_memory_trust(const struct as_model *m, struct as_trust_lines *ret)
 	troubles(m, &sum, ret);
 	events_line(&sum, ret);
 	unknown_line(&sum, ret);
+	coverage_line(m, ret);
 }
 
 /* ---- next ---- */
 
-static size_t command(struct as_buf *out, enum as_measure measure, const char *file)
+/* Bytes that realloc copied are worth a look from this part of what was asked for on. */
+static const double COPIED_WORTH = 0.05;
+
+static bool copies_much(const struct as_model *m)
+{
+	uint64_t copied = 0;
+
+	as_vec_foreach (row, &m->heap.rows)
+		copied += row->r.domain == 0 ? row->r.copied_bytes : 0;
+	return (double)copied > COPIED_WORTH * (double)asked_for(m);
+}
+
+struct step {
+	enum as_measure measure; /* it is of no use in this one; TIME: in none */
+	const char *words, *why;
+};
+static const struct step steps[] = {
+	{AS_MEASURE_PEAK, "--measure peak", "what was there at the peak"},
+	{AS_MEASURE_TIME, "--by realloc", "what grows step by step, and what to begin with"},
+	{AS_MEASURE_LIVE, "--measure live", "what is there at the end"},
+	{AS_MEASURE_ALLOCS, "--measure allocs", "who allocates most often"},
+	{AS_MEASURE_CHURN, "--measure churn", "what is freed at once, and could be used again"},
+};
+
+static size_t command(struct as_buf *out, const struct step *s, const char *file)
 {
 	size_t start = out->len;
 
-	as_buf_addf(out, "assay report --measure %s", as_measure_name(measure));
+	as_buf_addf(out, "assay report %s", s->words);
 	if (file && as_style_plain(file)) {
 		as_buf_addc(out, ' ');
 		as_style_shell(out, file);
@@ -197,32 +326,38 @@ static size_t command(struct as_buf *out, enum as_measure measure, const char *f
 	return as_text_width(out->p + start, out->len - start);
 }
 
-void as_memory_next(const struct as_model *m, const char *file, const struct as_style *style,
+size_t as_memory_steps(const struct as_model *m, const char *file, bool no_realloc,
+		       struct as_buf ret[3], const char *why[3])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < AS_ARRAY_LEN(steps) && n < 3; i++) {
+		const struct step *s = &steps[i];
+
+		if (s->measure == m->measure ||
+		    (s->measure == AS_MEASURE_TIME && (no_realloc || !copies_much(m))))
+			continue;
+		(void)command(&ret[n], s, file); /* its width does not matter yet */
+		why[n++] = s->why;
+	}
+	return n;
+}
+
+void as_memory_next(const struct as_report_request *q, const struct as_style *style,
 		    struct as_buf *out)
 {
-	static const struct {
-		enum as_measure measure;
-		const char *why;
-	} all[] = {
-		{AS_MEASURE_PEAK, "what was there at the peak"},
-		{AS_MEASURE_LIVE, "what is there at the end"},
-		{AS_MEASURE_ALLOCS, "who allocates most often"},
-		{AS_MEASURE_CHURN, "what is freed at once, and could be used again"},
-	};
-	size_t shown = 0, widest = 0;
+	struct as_buf text[3] = {{0}};
+	const char *why[3];
+	size_t n = as_memory_steps(q->model, q->file, q->table == AS_TABLE_REALLOC, text, why),
+	       widest = 0;
 
-	for (size_t i = 0; i < AS_ARRAY_LEN(all); i++) {
-		struct as_buf b = {0};
-
-		widest = AS_MAX(widest, command(&b, all[i].measure, file));
-		as_buf_clear(&b);
-	}
-	for (size_t i = 0; i < AS_ARRAY_LEN(all) && shown < 3; i++) {
-		if (all[i].measure == m->measure)
-			continue;
-		as_block_label(out, style, shown++ ? "" : "next");
-		as_buf_fill(out, ' ', widest - command(out, all[i].measure, file) + 3);
-		as_buf_adds(out, all[i].why);
-		as_buf_addc(out, '\n');
+	for (size_t i = 0; i < n; i++)
+		widest = AS_MAX(widest, as_text_width(text[i].p, text[i].len));
+	for (size_t i = 0; i < n; i++) {
+		as_block_label(out, style, i ? "" : "next");
+		as_buf_adds(out, text[i].p);
+		as_buf_fill(out, ' ', widest - as_text_width(text[i].p, text[i].len) + 3);
+		as_buf_addf(out, "%s\n", why[i]);
+		as_buf_clear(&text[i]);
 	}
 }

@@ -72,7 +72,7 @@ static int64_t since_start(const struct as_page *p, uint64_t ns)
 	X(samples, time, NUMBER, since_start(p, x->time_ns))                                   \
 	X(samples, thread, NUMBER, x->thread)                                                  \
 	X(samples, stack, INDEX, index_or_none(x->stack))                                      \
-	X(samples, weight, NUMBER, x->weight)                                                  \
+	X(samples, weight, NUMBER, as_model_weight(p->m, i))                                   \
 	X(samples, cpu, NUMBER, x->cpu)                                                        \
 	X(samples, end, NUMBER, x->end)                                                        \
 	X(ticks, time, NUMBER, since_start(p, x->time_ns))                                     \
@@ -101,6 +101,61 @@ static const struct column columns[] = {
 #define X(table, column, type, value)                                                          \
 	{#table "." #column, type, offsetof(struct as_model, table.n), table##_##column},
 	COLUMNS(X)
+#undef X
+};
+
+/* ---- sessions of memory: X(column, type, value), x a row ---- */
+
+static int64_t at_least_0(int64_t v)
+{
+	return AS_MAX(v, 0);
+}
+
+#define HEAP(X)                                                                                \
+	X(thread, NUMBER, x->r.thread)                                                         \
+	X(stack, INDEX, index_or_none(x->stack))                                               \
+	X(folded, INDEX, index_or_none(x->folded))                                             \
+	X(end, NUMBER, x->r.end)                                                               \
+	X(domain, BYTES, x->r.domain)                                                          \
+	X(allocs, NUMBER, x->r.allocs)                                                         \
+	X(bytes, NUMBER, x->r.bytes)                                                           \
+	X(live, NUMBER, x->r.live_bytes)                                                       \
+	X(peak, NUMBER, x->r.peak_bytes)                                                       \
+	X(churn, NUMBER, x->r.churn_blocks)                                                    \
+	X(growth, NUMBER, at_least_0(x->r.growth_bytes))
+
+#define HEAP_TIMES(X)                                                                          \
+	X(process, NUMBER, x->process)                                                         \
+	X(time, NUMBER, AS_MAX(since_start(p, x->time_ns), 0))                                 \
+	X(live, NUMBER, x->live_bytes)                                                         \
+	X(high, NUMBER, x->high_bytes)                                                         \
+	X(mapped, NUMBER, x->mapped_bytes)                                                     \
+	X(resident, NUMBER, x->resident_bytes)
+
+/* What no number of JavaScript holds is damage. */
+#define GETTER(table, member, column, value)                                                   \
+	static int64_t table##_##column(struct as_page *p, size_t i)                           \
+	{                                                                                      \
+		const __typeof__(*p->m->heap.member.v) *x = &p->m->heap.member.v[i];           \
+                                                                                               \
+		return AS_MIN((int64_t)(value), (int64_t)AS_PAGE_ADDR_MAX - 1);                \
+	}
+#define X(column, type, value) GETTER(heap, rows, column, value)
+HEAP(X)
+#undef X
+#define X(column, type, value) GETTER(heapTimes, times, column, value)
+HEAP_TIMES(X)
+#undef X
+
+static const struct column heap_columns[] = {
+#define X(column, type, value)                                                                 \
+	{"heap." #column, type, offsetof(struct as_model, heap.rows.n), heap_##column},
+	HEAP(X)
+#undef X
+#define X(column, type, value)                                                                 \
+	{"heapTimes." #column, type, offsetof(struct as_model, heap.times.n),                  \
+	 heapTimes_##column},
+		HEAP_TIMES(X)
 #undef X
 };
 
@@ -174,17 +229,24 @@ static int64_t end_function(struct as_page *p, size_t i)
 	return index_or_none(p->m->end_function[i]);
 }
 
+static void add_columns(struct as_page *p, const struct column *v, size_t nv)
+{
+	for (size_t i = 0; i < nv; i++) {
+		size_t n;
+
+		memcpy(&n, (const char *)p->m + v[i].count_at, sizeof n);
+		add_column(p, &v[i], n);
+	}
+}
+
 void as_page_columns(struct as_page *p)
 {
 	static const struct column ends = {"endFunction", INDEX, 0, end_function};
 
 	as_json_obj(&p->j, "columns");
-	for (size_t i = 0; i < AS_ARRAY_LEN(columns); i++) {
-		size_t n;
-
-		memcpy(&n, (const char *)p->m + columns[i].count_at, sizeof n);
-		add_column(p, &columns[i], n);
-	}
+	add_columns(p, columns, AS_ARRAY_LEN(columns));
+	if (p->m->heap.is)
+		add_columns(p, heap_columns, AS_ARRAY_LEN(heap_columns));
 	add_column(p, &ends, AS_END_COUNT_);
 	as_json_end(&p->j);
 }

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "view/memory.h"
 #include "view/next.h"
 #include "view/report.h"
 #include "view/trust.h"
@@ -38,7 +39,10 @@ static void run(struct as_json *j, const struct as_model *m, const struct as_tru
 		    NS_DIGITS);
 	as_json_u64(j, "rate", r->rate_hz);
 	as_json_u64(j, "cpus", r->ncpus);
-	as_json_str(j, "unit", r->weight_unit ? "cycles" : "ns");
+	as_json_str(j, "unit",
+		    m->heap.is       ? as_measure_is_bytes(m->measure) ? "bytes" : "count"
+		    : r->weight_unit ? "cycles"
+				     : "ns");
 	if (m->has_summary && !(r->flags & 1) && status != UINT64_MAX)
 		as_json_u64(j, "exit", status);
 	else
@@ -72,6 +76,23 @@ static void trust(struct as_json *j, const struct as_model *m, const struct as_t
 	as_json_u64(j, "truncated", t->truncated);
 	as_json_end(j);
 	as_trust_lines_clear(&lines);
+}
+
+static void memory_steps(struct as_page *p)
+{
+	struct as_buf text[3] = {{0}};
+	const char *why[3];
+	size_t n = as_memory_steps(p->m, p->q->file, true, text, why);
+
+	as_json_arr(&p->j, "next");
+	for (size_t i = 0; i < n; i++) {
+		as_json_obj(&p->j, NULL);
+		as_json_str(&p->j, "command", text[i].p);
+		as_json_str(&p->j, "why", why[i]);
+		as_json_end(&p->j);
+		as_buf_clear(&text[i]);
+	}
+	as_json_end(&p->j);
 }
 
 static void next_steps(struct as_page *p, const struct as_profile *whole)
@@ -165,7 +186,12 @@ void as_page_meta(struct as_page *p, const struct as_profile *whole)
 	as_json_obj(j, "meta");
 	run(j, p->m, &t);
 	trust(j, p->m, &t);
-	next_steps(p, whole);
+	if (p->m->heap.is) {
+		memory_steps(p);
+		as_page_memory(p);
+	} else {
+		next_steps(p, whole);
+	}
 	hottest(j, whole);
 	query(p);
 	as_json_arr(j, "notes");

@@ -20,6 +20,8 @@ struct as_page {
 void as_page_columns(struct as_page *p);
 /* page_meta.c: "meta": all that the first screen shows, which is of the whole session. */
 void as_page_meta(struct as_page *p, const struct as_profile *whole);
+/* page_memory.c: "memory" of meta, in a session of memory. */
+void as_page_memory(struct as_page *p);
 /* page_listing.c: "listings" and "sources" of the hottest functions, within a budget: those under
  * the page's filters first. */
 void as_page_listings(struct as_page *p, const struct as_profile *filtered,

@@ -640,7 +640,7 @@ static int next_steps(const struct as_report_request *q, const struct as_profile
 	struct as_profile *flat = NULL;
 
 	if (is_memory(q)) {
-		as_memory_next(q->model, q->file, style, out);
+		as_memory_next(q, style, out);
 		return 0;
 	}
 
@@ -676,6 +676,8 @@ static int text_document(const struct as_report_request *q, const struct as_prof
 		as_buf_adds(out, "   nothing matches\n");
 	}
 	as_buf_addc(out, '\n');
+	if (is_memory(q) && q->query.shape == AS_SHAPE_FLAT)
+		as_memory_shape(q->model, style, out);
 	as_trust_text(q->model, style, out);
 	return next_steps(q, p, style, out, err);
 }
@@ -685,8 +687,11 @@ int as_report_make(const struct as_report_request *q, const struct as_style *sty
 {
 	struct as_profile *p;
 	struct as_table t = {0};
-	int r = as_profile_make(q->model, &q->query, &p, err);
+	int r;
 
+	if (q->table)
+		return as_memory_table_make(q, style, out, err);
+	r = as_profile_make(q->model, &q->query, &p, err);
 	if (r < 0)
 		return r;
 	if (q->query.shape == AS_SHAPE_FLAT)

@@ -19,8 +19,19 @@
 
 enum as_report_format { AS_REPORT_TEXT, AS_REPORT_JSON, AS_REPORT_CSV }; /* order of --format */
 
+/* Tables of sessions of memory that have rows of their own (view/memory.h). */
+enum as_memory_table {
+	AS_TABLE_NONE,
+	AS_TABLE_TYPE,
+	AS_TABLE_SIZE,
+	AS_TABLE_LIFETIME,
+	AS_TABLE_AGE,
+	AS_TABLE_REALLOC
+};
+
 struct as_report_request {
 	const struct as_model *model;
+	enum as_memory_table table; /* NONE: as the query says */
 	struct as_query query;
 	uint64_t top; /* rows of a flat table, lines of a tree; 0: the default of the shape */
 	double min_share; /* flat: rows below are left out; trees: nodes below are folded */
@@ -47,6 +58,9 @@ void as_report_json(const struct as_report_request *q, const struct as_profile *
 		    const struct as_table *t, struct as_buf *out);
 /* "focus 'y', time 2 s..": what narrows a query, nothing for a plain one. */
 void as_report_filters(const struct as_query *q, struct as_buf *out);
+/* What stands before the rows, up to the amounts of a session of memory. */
+void as_report_json_head(const struct as_model *m, double weight, double kept_weight,
+			 struct as_json *j);
 void as_report_filter_json(const struct as_query *q, struct as_json *j); /* "filter": {…} */
 /* Name shown for a row: brief or full, by the style. */
 const char *as_report_name(const struct as_row *row, const struct as_style *style);

@@ -58,31 +58,41 @@ static void trials_json(const struct as_model *m, struct as_json *j)
 	as_json_end(j);
 }
 
+void as_report_json_head(const struct as_model *m, double weight, double kept_weight,
+			 struct as_json *j)
+{
+	struct as_trust trust;
+
+	as_model_trust(m, &trust);
+	as_json_str(j, "schema", "assay.report/1");
+	as_json_arr(j, "command");
+	as_vec_foreach (arg, &m->args)
+		as_json_str(j, NULL, *arg);
+	as_json_end(j);
+	as_json_num(j, "duration_s", trust.duration_s, 9);
+	as_json_num(j, "cpu_s", trust.cpu_s, 9);
+	if (m->trials.n)
+		trials_json(m, j);
+	if (m->measure != AS_MEASURE_TIME) {
+		as_json_str(j, "measure", as_measure_name(m->measure));
+		if (m->heap.at)
+			as_json_str(j, "mark", m->heap.at);
+		as_json_str(j, "unit", as_measure_is_bytes(m->measure) ? "bytes" : "count");
+		as_json_u64(j, "amount", as_memory_whole(weight));
+		as_json_u64(j, "kept_amount", as_memory_whole(kept_weight));
+	}
+	as_trust_json(m, "trust", j);
+	if (m->heap.is)
+		as_heap_processes_json(m, "processes", j);
+}
+
 void as_report_json(const struct as_report_request *q, const struct as_profile *p,
 		    const struct as_table *t, struct as_buf *out)
 {
 	struct as_json j = {.out = out, .indent = true};
-	struct as_trust trust;
 
-	as_model_trust(q->model, &trust);
 	as_json_obj(&j, NULL);
-	as_json_str(&j, "schema", "assay.report/1");
-	as_json_arr(&j, "command");
-	as_vec_foreach (arg, &q->model->args)
-		as_json_str(&j, NULL, *arg);
-	as_json_end(&j);
-	as_json_num(&j, "duration_s", trust.duration_s, 9);
-	as_json_num(&j, "cpu_s", trust.cpu_s, 9);
-	if (q->model->trials.n)
-		trials_json(q->model, &j);
-	if (q->model->measure != AS_MEASURE_TIME) {
-		as_json_str(&j, "measure", as_measure_name(q->model->measure));
-		as_json_str(&j, "unit",
-			    as_measure_is_bytes(q->model->measure) ? "bytes" : "count");
-		as_json_u64(&j, "amount", as_memory_whole(p->weight));
-		as_json_u64(&j, "kept_amount", as_memory_whole(p->kept_weight));
-	}
-	as_trust_json(q->model, "trust", &j);
+	as_report_json_head(q->model, p->weight, p->kept_weight, &j);
 	query_json(&q->query, &j);
 	as_json_u64(&j, "samples", p->samples);
 	as_json_u64(&j, "kept_samples", p->kept_samples);

@@ -58,6 +58,7 @@ int as_summary_text(const struct as_model *m, const char *file, const struct as_
 {
 	struct as_report_request q = {
 		.model = m,
+		.file = file,
 	};
 	struct as_profile *p;
 	struct as_table t = {0};
@@ -83,7 +84,7 @@ int as_summary_text(const struct as_model *m, const char *file, const struct as_
 	struct as_next_request next = {.model = m, .flat = p, .file = file, .asked = &q.query};
 
 	if (m->heap.is)
-		as_memory_next(m, file, style, out);
+		as_memory_next(&q, style, out);
 	else
 		as_next_text(&next, style, out);
 	as_table_clear(&t);

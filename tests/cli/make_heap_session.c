@@ -7,6 +7,8 @@
  *					all, and per function of the program, counted apart from all of
  *					src/heap
  *
+ * Half way stands a mark, "half"; "half" in the truth is what was live then.
+ *
  * The functions of the program allocate through what Rust has between (alloc::, RawVec, __rustc::),
  * inlined and not.
  */
@@ -74,6 +76,9 @@ static struct block blocks[BLOCKS];
 static struct {
 	uint64_t allocs, bytes, live_bytes, live_blocks, peak_bytes;
 } truth[PATHS], all;
+static struct {
+	uint64_t bytes, path[PATHS];
+} half;
 static uint64_t frees, next_ptr = 0x7f0000001000, seed = 88172645463325252ull;
 static uint32_t node[PATHS][4];
 static struct rings rings;
@@ -271,6 +276,16 @@ static void write_all(struct as_session_writer *w, const struct as_heap_stacks *
 								START_NS});
 }
 
+/* All that was written has been read: nothing waits for another ring. */
+static void mark_half(struct as_heap_drain *d)
+{
+	(void)as_heap_drain_round(d, rings.area.control->clock_ns + 1);
+	as_heap_mark(heap, "half", 4);
+	half.bytes = all.live_bytes;
+	for (int i = 0; i < PATHS; i++)
+		half.path[i] = truth[i].live_bytes;
+}
+
 static void print_truth(void)
 {
 	printf("{\"allocs\":%llu,\"frees\":%llu,\"bytes\":%llu,\"live_bytes\":%llu,"
@@ -286,6 +301,10 @@ static void print_truth(void)
 		       (unsigned long long)truth[i].live_bytes,
 		       (unsigned long long)truth[i].live_blocks,
 		       (unsigned long long)truth[i].peak_bytes);
+	printf(",\"half\":{\"live_bytes\":%llu", (unsigned long long)half.bytes);
+	for (int i = 0; i < PATHS; i++)
+		printf(",\"%s\":%llu", paths[i].owner, (unsigned long long)half.path[i]);
+	printf("}");
 	printf("}\n");
 }
 
@@ -310,6 +329,9 @@ int main(int argc, char **argv)
 		round_of_work(i);
 		if (i % 500 == 0)
 			(void)as_heap_drain_round(d, rings.area.control->clock_ns);
+		if (i ==
+		    rounds / 2 + 50) /* no realloc then: one is open until its thread goes on */
+			mark_half(d);
 	}
 	as_heap_drain_finish(d);
 	as_heap_finish(heap);

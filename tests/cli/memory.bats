@@ -37,7 +37,7 @@ assert eval(sys.argv[1]), (sys.argv[1], t, r["trust"], rows)
 @test "the trust block has the counts of the whole" {
 	heap_session 20000
 	assay report --format json heap.assay >report.json
-	holds "all(r['trust'][k] == t[k] for k in t if '::' not in k and k != 'bytes')"
+	holds "all(r['trust'][k] == t[k] for k in t if '::' not in k and k not in ('bytes', 'half'))"
 	holds "r['trust']['dropped'] == 0 and r['trust']['unmatched_frees'] == 0"
 	holds "r['trust']['truncated'] == 0 and r['measure'] == 'peak'"
 	holds "r['trust']['processes'][0]['pid'] == 100"
@@ -72,7 +72,107 @@ assert eval(sys.argv[1]), (sys.argv[1], t, r["trust"], rows)
 	[[ $output != *finish_grow* ]]
 }
 
-@test "folded stacks and pprof carry the amounts" {
+@test "each process has its figures and a trust object of its own" {
+	heap_session 20000
+	assay report --format json heap.assay >report.json
+	holds "[p['pid'] for p in r['processes']] == [100] and r['processes'][0]['name'] == 'app'"
+	holds "all(r['processes'][0]['trust'][k] == r['trust'][k] for k in ('events', 'dropped', 'allocs', 'frees', 'unmatched_frees', 'peak_bytes', 'live_bytes', 'complete', 'layers'))"
+	holds "all(k in row for row in r['rows'] for k in ('allocs', 'bytes', 'live_bytes', 'peak_bytes', 'leaked_bytes'))"
+}
+
+@test "a mark: what was live then, and what has come since" {
+	heap_session 20000
+	assay report --at half --format json heap.assay >report.json
+	holds "r['measure'] == 'live' and r['mark'] == 'half' and r['amount'] == t['half']['live_bytes']"
+	holds "all(rows[f]['self_amount'] == v for f, v in t['half'].items() if '::' in f)"
+	assay diff --marks half.. --format json heap.assay >report.json
+	holds "r['amount_a'] == t['half']['live_bytes'] and r['amount_b'] == t['live_bytes']"
+	holds "all(rows[f]['amount_delta'] == t[f]['live_bytes'] - v for f, v in t['half'].items() if '::' in f)"
+	assay diff --marks ..half --format json heap.assay >report.json
+	holds "r['amount_a'] == 0 and r['amount_b'] == t['half']['live_bytes']"
+	run -0 assay diff --marks half.. heap.assay
+	golden memory-marks
+	run -1 assay report --at nowhere heap.assay
+	[[ $output == *"no mark 'nowhere'"*'there are half'* ]]
+	run -2 assay report --at half --measure peak heap.assay
+}
+
+@test "two sessions of memory are compared by what they have" {
+	heap_session 20000
+	cp truth.json first.json
+	mv heap.assay first.assay
+	heap_session 30000
+	for m in allocs peak; do
+		assay diff --measure $m --format json first.assay heap.assay >report.json
+		key=allocs
+		[ $m = peak ] && key=peak_bytes
+		holds "r['memory'] == '$m' and r['amount_b'] == t['$key']"
+		holds "r['amount_a'] == json.load(open('first.json'))['$key']"
+		holds "all(rows[f]['amount_b'] == t[f]['$key'] for f in t if '::' in f and f in rows)"
+	done
+	run -0 assay diff --measure allocs first.assay heap.assay
+	[[ $output == *'counted, not sampled'* && $output == *app::parse* ]]
+	run -0 assay diff heap.assay heap.assay
+	[[ $output == *'the same on both sides'* && $output != *app::parse* ]]
+	session story
+	run -2 assay diff story.assay heap.assay
+	[[ $output == *'one is a session of time'* ]]
+	run -2 assay diff --tree first.assay heap.assay
+}
+
+@test "tables by size, life, age, type and realloc" {
+	heap_session 20000
+	for by in size lifetime age type realloc; do
+		assay report --by $by --format json heap.assay >report.json
+		holds "r['by'] == '$by' and len(r['rows']) > 0"
+		assay report --by $by --format csv heap.assay | parses_as_csv
+	done
+	assay report --by size --format json heap.assay >report.json
+	holds "sum(row['blocks'] for row in r['rows']) == t['allocs'] - r['trust']['reallocs'] and r['rows'][-1]['up_to_here'] == 1"
+	assay report --by age --format json heap.assay >report.json
+	holds "sum(row['blocks'] for row in r['rows']) <= t['frees']"
+	assay report --by realloc --format json heap.assay >report.json
+	holds "r['rows'][0]['name'] == 'app::load' and r['rows'][0]['type'] == 'Vec<T>'"
+	holds "r['rows'][0]['last_max_bytes'] > 100000 and 'with_capacity' in r['rows'][0]['advice']"
+	assay report --by type --format json heap.assay >report.json
+	holds "{row['name']: row['amount'] for row in r['rows']}['Vec<T>'] == t['app::load']['peak_bytes']"
+	assay report --by type --focus app::index --format json heap.assay >report.json
+	holds "[row['name'] for row in r['rows']] == ['HashMap<T>']"
+	for width in 80 200; do
+		COLUMNS=$width run -0 assay report --by realloc heap.assay
+		golden memory-realloc-$width
+		COLUMNS=$width run -0 assay report --by lifetime heap.assay
+		golden memory-lifetime-$width
+	done
+	run -2 assay report --by size --tree heap.assay
+	session story
+	run -2 assay report --by type story.assay
+	[[ $output == *'sessions of memory'* ]]
+}
+
+@test "budgets: exit 3 with the figure and the bound" {
+	heap_session 20000
+	run -0 assay report --fail-if 'peak > 50MiB' --fail-if 'allocs(in=main) == 0' heap.assay
+	run -3 --separate-stderr assay report --fail-if 'peak > 10KiB' --fail-if 'live > 1GiB' heap.assay
+	[[ $stderr == 'peak is '*', more than 10.0 KiB ('*' > 10,240 bytes)' ]]
+	[[ $output == *app::parse* ]]
+	run -3 --separate-stderr assay report --fail-if 'allocs(in=app::parse, thread=worker) > 0' heap.assay
+	[[ $stderr == 'allocs in app::parse of thread worker is '*', more than 0' ]]
+	run -0 --separate-stderr assay report --fail-if 'allocs(in=sparse) > 0' heap.assay
+	[[ $stderr == *'maybe its name is another'* ]]
+	run -2 assay report --fail-if 'peak >> 5' heap.assay
+	[[ ${lines[1]} == '       peak >> 5' && ${lines[2]} == '             ^' ]]
+}
+
+@test "what a line allocates" {
+	heap_session 20000
+	run -0 assay annotate app::parse heap.assay
+	[[ $output == *'self '*' %, '*iB*'(peak, of '* ]]
+	[[ $output != *sample* ]]
+	assay annotate --measure allocs --format json app::parse heap.assay | parses_as_json
+}
+
+@test "folded stacks, pprof, dhat, heaptrack and firefox carry the amounts" {
 	heap_session 20000
 	assay export --to folded --measure live heap.assay >folded
 	python3 -c '
@@ -84,7 +184,35 @@ assert all(got.get(f, 0) == t[f]["live_bytes"] for f in t if "::" in f), (got, t
 	gzip -dc heap.pb.gz | python3 -c '
 import sys
 p = sys.stdin.buffer.read()
-assert b"2\x04live" in p and b"2\x05bytes" in p'
+assert all(b"2" + bytes([len(n)]) + n in p for n in (b"alloc_objects", b"alloc_space", b"inuse_objects", b"inuse_space"))'
+	assay export -o heap.dhat.json heap.assay
+	assay export -o heap.heaptrack.gz heap.assay
+	assay export -o heap.firefox.json heap.assay
+	python3 -c '
+import gzip, json
+t = json.load(open("truth.json"))
+d = json.load(open("heap.dhat.json"))
+assert d["dhatFileVersion"] == 2 and d["ftbl"][0] == "[root]" and d["bklt"]
+assert sum(p["tb"] for p in d["pps"]) == t["bytes"] and sum(p["gb"] for p in d["pps"]) == t["peak_bytes"]
+assert all(0 < i < len(d["ftbl"]) for p in d["pps"] for i in p["fs"])
+live = peak = calls = 0
+sizes = []
+for line in gzip.open("heap.heaptrack.gz", "rt"):
+    w = line.split()
+    if w[0] == "a": sizes.append(int(w[1], 16))
+    elif w[0] == "+": live += sizes[int(w[1], 16)]; calls += 1; peak = max(peak, live)
+    elif w[0] == "-": live -= sizes[int(w[1], 16)]
+assert (live, peak, calls) == (t["live_bytes"], t["peak_bytes"], t["allocs"]), (live, peak, calls, t)
+p = json.load(open("heap.firefox.json"))
+left = {}
+for th in p["threads"]:
+    n = th["nativeAllocations"]
+    assert all(len(n[k]) == n["length"] for k in ("time", "stack", "weight", "memoryAddress", "threadId"))
+    for a, w in zip(n["memoryAddress"], n["weight"]):
+        left[(th["tid"], a)] = left.get((th["tid"], a), 0) + w
+assert sum(left.values()) == t["peak_bytes"]
+c = p["counters"][0]["samples"]
+assert sum(c["count"]) == t["live_bytes"] and c["time"] == sorted(c["time"])'
 }
 
 @test "what a session has not is said, with what it has" {
@@ -94,12 +222,36 @@ assert b"2\x04live" in p and b"2\x05bytes" in p'
 	run -2 assay report --time 1s..2s heap.assay
 	[[ $output == *'have no --time'* ]]
 	run ! assay export --to speedscope heap.assay
-	[[ $output == *'session of memory'*'assay report --measure'* ]]
-	run ! assay view -o x.html heap.assay
-	[[ $output == *'session of memory'* ]]
+	[[ $output == *'session of memory'*'folded, pprof, firefox, dhat, heaptrack'* ]]
+	run ! assay view --diff heap.assay -o x.html heap.assay
+	[[ $output == *'assay diff heap.assay heap.assay'* ]]
 	session story
+	run ! assay export --to dhat story.assay
+	[[ $output == *'session of time'*'speedscope'* ]]
 	run -2 assay report --measure peak story.assay
 	[[ $output == *"of time: it has no measure 'peak'"* ]]
+	run -2 assay report --fail-if 'peak > 1' story.assay
+	[[ $output == *'this session is of time'* ]]
+}
+
+@test "the page holds every measure and the time line" {
+	heap_session 20000
+	run -0 assay view --no-open -o x.html heap.assay
+	python3 - <<'END'
+import base64, gzip, json, re, struct
+html = open("x.html", encoding="utf-8").read()
+raw = gzip.decompress(base64.b64decode(re.search(r'id="profile">([^<]*)<', html)[1]))
+size = struct.unpack("<I", raw[8:12])[0]
+d = json.loads(raw[12:12 + size])
+t = json.load(open("truth.json"))
+m = d["meta"]["memory"]
+assert m["measure"] == "peak" and d["meta"]["unit"] == "bytes"
+assert m["processes"][0]["peak"] == t["peak_bytes"] and m["allocs"] == t["allocs"]
+assert [k["name"] for k in m["marks"]] == ["half"] and m["marks"][0]["live"] == t["half"]["live_bytes"]
+assert 0.9 * t["allocs"] < sum(b["count"] for b in m["sizes"]) < t["allocs"]
+assert d["columns"]["heap.peak"]["n"] == 3 and d["columns"]["heapTimes.live"]["n"] > 1
+assert m["reallocs"][0]["copied"] > 0 and m["types"]
+END
 }
 
 @test "a session cut anywhere is read as far as it goes" {

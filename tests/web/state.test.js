@@ -18,7 +18,7 @@ const FULL = {
 		transforms: [{kind: 'focus', f: 1}, {kind: 'fold', name: 'std'}, {kind: 'recursion'},
 			{kind: 'recursion', f: 2}, {kind: 'crate', f: 0}, {kind: 'drop', f: 4},
 				{kind: 'merge', f: 5}],
-		noInline: true, noKernel: true, generics: false},
+		noInline: true, noKernel: true, generics: false, measure: 'live', plumbing: true},
 };
 
 test('a state comes back from its address', () => {

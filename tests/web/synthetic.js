@@ -35,6 +35,9 @@ export class ModelBuilder {
 			ticks: {time: [], cpu: [], taken: [], delivered: [], throttled: []},
 			losses: {from: [], to: [], count: []},
 			trials: {start: [], end: []},
+			heap: {thread: [], stack: [], folded: [], end: [], domain: [], allocs: [], bytes: [],
+				live: [], peak: [], churn: [], growth: []},
+			heapTimes: {process: [], time: [], live: [], high: [], mapped: [], resident: []},
 		};
 		/** @type {Model['modules']} */
 		this.modules = [];
@@ -170,6 +173,9 @@ export class ModelBuilder {
 			ticks: [Float64Array, {cpu: Uint32Array}],
 			losses: [Float64Array, {}],
 			trials: [Float64Array, {}],
+			heap: [Float64Array, {thread: Uint32Array, stack: Int32Array, folded: Int32Array,
+				end: Uint16Array, domain: Uint8Array}],
+			heapTimes: [Float64Array, {process: Uint32Array}],
 		};
 		/** @type {any} */
 		const tables = {};
