@@ -4,6 +4,7 @@
  * allocation. Standard output, input and the exit status belong to the program; what assay says goes to
  * standard error.
  */
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,12 +12,13 @@
 #include "base/sys.h"
 #include "cli/cmds_priv.h"
 #include "cli/recording.h"
+#include "hook/hooked.h"
 #include "track/track.h"
 
 struct heap_args {
 	const char *output;
 	int64_t pid;
-	uint64_t duration_ns;
+	uint64_t duration_ns, sample_bytes;
 	bool live, no_inline, no_source, quiet;
 };
 
@@ -44,6 +46,16 @@ static const struct as_option heap_options[] = {
 	 .def_text = "until the program ends or Ctrl-C",
 	 .group = "What is recorded",
 	 .help = "stop recording after 10, 1.5m, 200ms …; a started program goes on"},
+	{.name = "sample",
+	 .type = AS_OPT_SIZE,
+	 .at = offsetof(struct heap_args, sample_bytes),
+	 .arg = "BYTES",
+	 .min = 1,
+	 .max = 1e12,
+	 .def_text = "every block is recorded",
+	 .group = "What is recorded",
+	 .help = "choose blocks at random, one in about so many bytes (512KiB for production), "
+		 "and estimate the rest, with intervals"},
 	{.name = "live",
 	 .type = AS_OPT_FLAG,
 	 .at = offsetof(struct heap_args, live),
@@ -166,12 +178,47 @@ static void ask_for_state(const struct heap_args *a, struct live *l, struct as_t
 	q->state_ctx = l;
 }
 
+/* SIGUSR1 makes a mark. */
+static volatile int marks;
+
+static void on_mark(int signal)
+{
+	(void)signal;
+	marks++; /* the only writer: no other signal interrupts it */
+}
+
+static void marks_catch(void)
+{
+	struct sigaction sa = {.sa_handler = on_mark, .sa_flags = SA_RESTART};
+
+	(void)sigaction(SIGUSR1, &sa, NULL); /* a signal that exists */
+}
+
 /* ---- the command ---- */
+
+/* heap mark NAME -p PID: to a command that runs a program these words are all operands. */
+static pid_t mark_pid(const struct as_cmd_ctx *ctx)
+{
+	const struct heap_args *a = ctx->args;
+	char *const *w = ctx->operands;
+	uint64_t pid;
+
+	if (ctx->noperands < 2 || strcmp(w[0], "mark") != 0)
+		return 0;
+	if (ctx->noperands == 2)
+		return (pid_t)a->pid;
+	if (ctx->noperands != 4 || (strcmp(w[2], "-p") != 0 && strcmp(w[2], "--pid") != 0) ||
+	    !as_parse_u64(w[3], &pid) || pid > INT32_MAX)
+		return 0;
+	return (pid_t)pid;
+}
 
 static int check_request(const struct as_cmd_ctx *ctx, struct as_error *err)
 {
 	const struct heap_args *a = ctx->args;
 
+	if (mark_pid(ctx))
+		return 0;
 	if (a->pid && ctx->noperands)
 		return as_fail(err, AS_E_USAGE, 0, "heap takes a program or --pid, not both");
 	if (!a->pid && !ctx->noperands)
@@ -191,6 +238,11 @@ static int heap_run(struct as_cmd_ctx *ctx, struct as_error *err)
 
 	if (r < 0)
 		return r;
+	if (mark_pid(ctx)) {
+		ctx->fail_exit = 1; /* no program is run */
+		return as_hook_mark(mark_pid(ctx), ctx->operands[1], strlen(ctx->operands[1]),
+				    err);
+	}
 	path = a->output ? as_xstrdup(a->output)
 			 : as_recording_output(ctx, a->pid, ".heap.assay");
 
@@ -199,6 +251,8 @@ static int heap_run(struct as_cmd_ctx *ctx, struct as_error *err)
 		.folder = ctx->program_folder,
 		.pid = (pid_t)a->pid,
 		.duration_ns = a->duration_ns,
+		.sample_bytes = a->sample_bytes,
+		.marks = &marks,
 		.output = path,
 		.resolve = {.cache_dir = cache,
 			    .no_inlines = a->no_inline,
@@ -209,6 +263,7 @@ static int heap_run(struct as_cmd_ctx *ctx, struct as_error *err)
 
 	ask_for_state(a, &live, &q);
 	as_interrupts_catch();
+	marks_catch();
 	r = as_track(&q, &outcome, err);
 	as_progress_end(&live.progress);
 	if (r < 0) {
@@ -225,7 +280,7 @@ const struct as_cmd as_cmd_heap = {
 	.name = "heap",
 	.group = "Measure",
 	.summary = "record where the memory of a program goes, allocation by allocation",
-	.usage = "[options] [--] PROGRAM [ARGS…]\n[options] -p PID",
+	.usage = "[options] [--] PROGRAM [ARGS…]\n[options] -p PID\nmark NAME -p PID",
 	.options = heap_options,
 	.examples = {{"assay heap -- ./target/release/app args", "a run from start to end"},
 		     {"assay heap -p 4242 --duration 10", "ten seconds of a running process"},

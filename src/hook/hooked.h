@@ -88,14 +88,14 @@ int as_hook_attach(pid_t pid, const struct as_hook_spec *spec, struct as_hooked 
 int as_hook_watch_exec(pid_t tid, struct as_error *err);
 
 /*
- * The same for a thread that an AS_RT_EXEC notice is about; h: whose notice it is. A program that is
- * setuid, or gets capabilities from its file, runs without these rights when it is traced by somebody
- * who is not root: it is left alone. AS_E_ACCESS: so it is, with the program's name.
+ * Whether a program keeps its rights when the caller traces it: of a command about to be started, and of
+ * the program that an AS_RT_EXEC notice of h is about; both before as_hook_watch_exec. One that is setuid,
+ * or gets capabilities from its file, runs without these rights when it is traced by somebody who is not
+ * root, and has to be left alone: AS_E_ACCESS, with its name.
  */
-int as_hook_watch_notice(const struct as_hooked *h, const struct as_rt_rec_sync *notice,
-			 struct as_error *err);
-/* Whether a program keeps its rights when the caller traces it: for a command about to be started. */
 int as_hook_check_program(const char *path, struct as_error *err);
+int as_hook_check_notice(const struct as_hooked *h, const struct as_rt_rec_sync *notice,
+			 struct as_error *err);
 
 enum as_hook_watched {
 	AS_HOOK_WATCH_NOTHING, /* it runs on; the exec may have failed, and another may follow */

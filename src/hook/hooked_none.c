@@ -21,7 +21,7 @@ int as_hook_watch_exec(pid_t tid, struct as_error *err)
 	return unsupported(err);
 }
 
-int as_hook_watch_notice(const struct as_hooked *h, const struct as_rt_rec_sync *notice,
+int as_hook_check_notice(const struct as_hooked *h, const struct as_rt_rec_sync *notice,
 			 struct as_error *err)
 {
 	(void)h, (void)notice;

@@ -162,17 +162,14 @@ static bool has_no_new_privs(pid_t tid)
 	       strstr(b.p, "NoNewPrivs:\t1");
 }
 
-int as_hook_watch_notice(const struct as_hooked *h, const struct as_rt_rec_sync *notice,
+int as_hook_check_notice(const struct as_hooked *h, const struct as_rt_rec_sync *notice,
 			 struct as_error *err)
 {
 	char path[PATH_MAX + 64];
-	pid_t tid = (pid_t)notice->tid;
 
-	if (!has_no_new_privs(tid) && program_of(h, notice, path, sizeof path)) {
-		int r = check(path, path + strcspn(path + 6, "/") + 6, err);
-
-		if (r < 0)
-			return r;
-	}
-	return as_hook_watch_exec(tid, err);
+	if (has_no_new_privs((pid_t)notice->tid) || !program_of(h, notice, path, sizeof path))
+		return 0;
+	/* as the program calls it: behind /proc/N/root */
+	return check(path, path + strcspn(path + strlen("/proc/"), "/") + strlen("/proc/"),
+		     err);
 }

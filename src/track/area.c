@@ -45,6 +45,20 @@ void as_track_end_earlier(struct as_track *k, pid_t pid)
 	}
 }
 
+/* The program's own allocator, where it has no names any more. */
+static void note_unseen(struct as_track_area *a)
+{
+	for (size_t i = 0; i < as_hook_unseen_count(a->h); i++) {
+		const char *path, *what;
+
+		as_hook_unseen(a->h, i, &path, &what);
+		as_recorder_note(
+			a->k->rec, 2, path, "keep the symbol table",
+			"what '%s' allocates by its own %s was not seen: it is stripped", path,
+			what);
+	}
+}
+
 struct as_track_area *as_track_area_add(struct as_track *k, struct as_hooked *h,
 					uint32_t parent)
 {
@@ -68,6 +82,8 @@ struct as_track_area *as_track_area_add(struct as_track *k, struct as_hooked *h,
 	pthread_mutex_init(&a->map_lock, NULL);
 	as_track_host(a, &host);
 	a->drain = as_heap_drain_new(&a->shared, &host, &a->stacks);
+	a->marks = k->q->marks ? *k->q->marks : 0;
+	note_unseen(a);
 	as_track_map_publish(a, a->pid);
 	pthread_mutex_lock(&k->list_lock);
 	as_vec_push(&k->areas, a);
@@ -113,10 +129,10 @@ static void add_to(struct as_track_state *s, const struct as_track_process *p)
 	const struct as_heap_domain_sum *blocks = &h->sum[AS_HEAP_BLOCKS];
 
 	s->live_bytes += blocks->live.bytes;
-	s->live_blocks += blocks->live.blocks;
+	s->live_blocks += blocks->live.blocks / h->unit;
 	s->peak_bytes += blocks->peak.bytes;
-	s->allocs += h->allocs;
-	s->frees += h->frees;
+	s->allocs += h->allocs / h->unit;
+	s->frees += h->frees / h->unit;
 	s->events += h->events;
 	s->resident_bytes += p->ended ? 0 : h->resident_bytes;
 	s->processes += !p->ended;

@@ -190,6 +190,19 @@ static void take_areas(struct as_track *k)
 	pthread_mutex_unlock(&k->list_lock);
 }
 
+/* Asked for by another process, or by a signal. */
+static void make_marks(const struct as_track *k, struct as_track_area *a, uint64_t now)
+{
+	char name[32];
+
+	(void)as_heap_drain_asked(a->drain, now);
+	while (k->q->marks && a->marks < *k->q->marks) {
+		int n = snprintf(name, sizeof name, "signal %d", ++a->marks);
+
+		as_heap_drain_mark(a->drain, 0, name, (size_t)n, now);
+	}
+}
+
 static uint64_t round_all(struct as_track *k)
 {
 	uint64_t n = 0;
@@ -204,6 +217,7 @@ static uint64_t round_all(struct as_track *k)
 			continue;
 		if (!a->closed) {
 			n += as_heap_drain_round(a->drain, now - LAG_NS);
+			make_marks(k, a, now);
 			if (now >= a->look_ns) {
 				look_for_ends(a, now);
 				a->look_ns = now + AS_TRACK_ENDS_NS;

@@ -87,7 +87,8 @@ static int open_session(struct as_track *k, struct as_error *err)
 	k->spec = (struct as_hook_spec){
 		.image = as_rt_blob,
 		.image_bytes = as_rt_blob_bytes,
-		.groups = AS_HOOKS_HEAP | AS_HOOKS_MAPPINGS | AS_HOOKS_LOADER | AS_HOOKS_EXEC,
+		.groups = AS_HOOKS_OF_HEAP | AS_HOOKS_MAPPINGS,
+		.sample_bytes = k->q->sample_bytes,
 		.flags = AS_RT_WAIT_FULL,
 		.full_wait_us = AS_TRACK_FULL_WAIT_US,
 		.cache_dir = k->q->resolve.cache_dir,
@@ -121,7 +122,8 @@ static void write_facts(struct as_track *k)
 					       .target = &k->target,
 					       .start_ns = k->start_ns,
 				       });
-	as_write_heap(k->w, &(struct as_rec_heap){.start_ns = k->start_ns});
+	as_write_heap(k->w, &(struct as_rec_heap){.start_ns = k->start_ns,
+						  .sample_bytes = k->q->sample_bytes});
 }
 
 /* A program that cannot be patched runs, and is waited for. */
@@ -137,8 +139,10 @@ static int launch(struct as_track *k, struct as_error *err)
 	struct as_error own = {0};
 	struct as_hooked *h = NULL;
 	int status = -1;
-	int r = as_hook_watch_exec(k->target.pid, err);
+	int r = as_hook_check_program(k->target.program_path, err);
 
+	if (r == 0)
+		r = as_hook_watch_exec(k->target.pid, err);
 	if (r < 0)
 		return r;
 	r = as_target_release(&k->target, err);

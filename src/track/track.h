@@ -35,16 +35,19 @@ struct as_track_state {
 };
 
 struct as_track_request {
-	char *const *argv;    /* NULL with pid */
-	const char *folder;   /* where it runs; NULL: here */
-	pid_t pid;            /* 0 with argv */
-	uint64_t duration_ns; /* 0: until it ends */
-	const char *output;   /* session path */
+	char *const *argv;     /* NULL with pid */
+	const char *folder;    /* where it runs; NULL: here */
+	pid_t pid;             /* 0 with argv */
+	uint64_t duration_ns;  /* 0: until it ends */
+	uint64_t sample_bytes; /* 0: every block; else one is chosen in about so many bytes */
+	const char *output;    /* session path */
 	struct as_resolve_options resolve;
 	const struct as_recording_note *notes; /* may be NULL */
 	size_t nnotes;
 	/* as in struct as_recording_request */
 	const volatile int *interrupted, *interrupt_signal;
+	/* Each time it grows, a mark "signal 1" … is made in all processes. NULL: never. */
+	const volatile int *marks;
 	/* Called every state_every_ns and at the end; NULL: not. */
 	void (*state)(void *ctx, const struct as_track_state *s);
 	void *state_ctx;

@@ -79,6 +79,7 @@ struct as_track_area {
 	struct as_heap_stacks stacks;
 	AS_VEC(struct as_track_process *) processes;
 	uint64_t look_ns; /* drainer's: next look for ends */
+	int marks;        /* drainer's: of as_track_request.marks, those that were made */
 	/* both threads', under map_lock */
 	pthread_mutex_t map_lock;
 	AS_VEC(struct as_track_map) maps;

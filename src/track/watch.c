@@ -190,7 +190,8 @@ static void act(struct as_track *k, const struct as_track_sync *s)
 	if (a->closed || !is_one_of(a, pid))
 		return;
 	if (s->r.kind == AS_RT_EXEC) {
-		if (as_track_watch(k, tid, pid, a->id, &err) < 0)
+		if (as_hook_check_notice(a->h, &s->r, &err) < 0 ||
+		    as_track_watch(k, tid, pid, a->id, &err) < 0)
 			as_recorder_note(k->rec, 2, a->name, "",
 					 "a program that '%s' executes was not seen: %s",
 					 a->name, err.msg);

@@ -209,3 +209,28 @@ teardown() {
 		[ "$events" -lt 40000 ] # of 280,000
 	done
 }
+
+@test "assay heap: marks by name, by signal and by the program; sampling; setuid" {
+	"$ASSAY" heap -q -o m.heap.assay -- "$W/marked" 20 >out 2>err &
+	recorder=$!
+	echo $recorder >pids
+	for _ in $(seq 200); do
+		grep -q ready out && break
+		sleep 0.05
+	done
+	pid=$(pgrep -P $recorder marked)
+	echo "$pid" >>pids
+	"$ASSAY" heap mark 'from outside' -p "$pid"
+	kill -USR1 $recorder
+	sleep 0.3
+	run -1 --separate-stderr "$ASSAY" heap mark lonely -p $$
+	[[ $stderr == *"nobody records the memory of process $$"* ]]
+	kill "$pid"
+	wait $recorder || true
+	run -0 --separate-stderr "$ASSAY" report --measure live m.heap.assay
+	[[ $output == *main* ]]
+	"$ASSAY" heap -q --sample 64KiB -o s.heap.assay -- "$W/allocates" 20000 >out
+	[ "$(cat out)" = '20000 rounds' ]
+	run -0 --separate-stderr "$ASSAY" report --measure allocs s.heap.assay
+	[[ $output == *one_round* ]]
+}

@@ -98,7 +98,8 @@ static void on_sync(void *ctx, const struct as_rt_rec_sync *r)
 	struct target *t = ctx;
 
 	if (r->kind == AS_RT_EXEC && !is_watched((pid_t)r->tid)) {
-		if (as_hook_watch_notice(t->h, r, &err) == 0)
+		if (as_hook_check_notice(t->h, r, &err) == 0 &&
+		    as_hook_watch_exec((pid_t)r->tid, &err) == 0)
 			as_vec_push(&watches, (struct watch){(pid_t)r->tid, (pid_t)r->pid});
 		else
 			fprintf(out, "# not followed: %s\n", err.msg);
