@@ -196,9 +196,8 @@ static uint64_t run(struct as_heap_drain *d, struct as_drain_ring *r, uint64_t b
 		if (!is_due(d, r, &rec))
 			break;
 		if (!as_drain_apply(d, r, &rec, forced)) {
-			r->wait = AS_DRAIN_BLOCKED;
 			r->looked_again = false;
-			d->nblocked++;
+			as_drain_block(d, r);
 			break;
 		}
 		advance(r, r->at + 16 * (uint64_t)rec.head.units);
@@ -284,8 +283,7 @@ static bool unblock(struct as_heap_drain *d, struct as_drain_ring *b, uint64_t *
 	}
 	if (!d->last && waits_for_stalled(d, b))
 		return false;
-	b->wait = AS_DRAIN_RUNS;
-	d->nblocked--;
+	as_drain_unblock(d, b);
 	*n += run(d, b, UINT64_MAX, true);
 	return true;
 }

@@ -61,7 +61,8 @@ struct as_drain_freed { /* the last free of an address */
 	uint64_t ptr, tick_ns;
 	uint32_t process, thread;
 };
-#define AS_DRAIN_FREED 4096u
+#define AS_DRAIN_FREED  4096u
+#define AS_DRAIN_PLACES 4096u /* of addresses, by hash */
 
 struct as_heap_drain {
 	struct as_heap_area area;
@@ -75,11 +76,33 @@ struct as_heap_drain {
 	uint64_t *lost_of;         /* per context: as last seen */
 	uint32_t nblocked, since_tick;
 	AS_VEC(struct as_drain_odd) odd;
+	/* How many wait for an address of the place, and how many odd ones are there: with hundreds of
+	 * threads there are many at a time, and most addresses are none of them. */
+	uint32_t blocked_at[AS_DRAIN_PLACES], odd_at[AS_DRAIN_PLACES];
 	struct as_drain_freed *freed; /* by hash of the address */
 	bool last;                    /* nothing is waited for */
 	uint32_t mark_made;           /* the last one asked for through the control page */
 	AS_VEC(struct as_heap_drained) shown;
 };
+
+static inline uint32_t as_drain_place(uint64_t ptr)
+{
+	return (uint32_t)(as_mix64(ptr) % AS_DRAIN_PLACES);
+}
+
+/* The ring waits for its ptr; and no longer. */
+static inline void as_drain_block(struct as_heap_drain *d, struct as_drain_ring *r)
+{
+	r->wait = AS_DRAIN_BLOCKED;
+	d->nblocked++;
+	d->blocked_at[as_drain_place(r->ptr)]++;
+}
+static inline void as_drain_unblock(struct as_heap_drain *d, struct as_drain_ring *r)
+{
+	r->wait = AS_DRAIN_RUNS;
+	d->nblocked--;
+	d->blocked_at[as_drain_place(r->ptr)]--;
+}
 
 /* nodes.c */
 void as_drain_node_add(struct as_drain_ring *r, const struct as_rt_rec_node *rec);

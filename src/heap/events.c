@@ -78,14 +78,13 @@ static bool wait_for(struct as_drain_ring *r, uint64_t ptr, bool is_range)
 static void wake(struct as_heap_drain *d, const struct as_drain_ring *by, uint64_t ptr,
 		 bool is_range)
 {
-	if (!d->nblocked)
+	if (!d->nblocked || (!is_range && !d->blocked_at[as_drain_place(ptr)]))
 		return;
 	as_vec_foreach (r, &d->rings) {
 		if (r->wait != AS_DRAIN_BLOCKED || r->process != by->process ||
 		    r->is_range != is_range || (!is_range && r->ptr != ptr))
 			continue;
-		r->wait = AS_DRAIN_RUNS;
-		d->nblocked--;
+		as_drain_unblock(d, r);
 	}
 }
 

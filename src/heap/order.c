@@ -27,6 +27,17 @@ void as_order_freed(struct as_heap_drain *d, const struct as_drain_ring *r, uint
 			(struct as_drain_freed){ptr, r->time_ns, r->process, r->thread};
 }
 
+static void add_odd(struct as_heap_drain *d, const struct as_drain_odd *o)
+{
+	as_vec_push(&d->odd, *o);
+	d->odd_at[as_drain_place(o->ptr)]++;
+}
+
+static bool has_odd(const struct as_heap_drain *d, uint64_t ptr)
+{
+	return d->odd.n && d->odd_at[as_drain_place(ptr)];
+}
+
 bool as_order_owe(struct as_heap_drain *d, const struct as_drain_ring *r, uint64_t ptr)
 {
 	struct as_drain_freed *f = freed_at(d, ptr);
@@ -35,11 +46,11 @@ bool as_order_owe(struct as_heap_drain *d, const struct as_drain_ring *r, uint64
 	if (f->ptr != ptr || f->process != r->process || f->tick_ns != r->time_ns ||
 	    f->thread == r->thread)
 		return false;
-	as_vec_push(&d->odd, (struct as_drain_odd){.is_debt = true,
-						   .process = r->process,
-						   .thread = f->thread,
-						   .ptr = ptr,
-						   .tick_ns = r->time_ns});
+	add_odd(d, &(struct as_drain_odd){.is_debt = true,
+					  .process = r->process,
+					  .thread = f->thread,
+					  .ptr = ptr,
+					  .tick_ns = r->time_ns});
 	f->thread = r->thread;
 	return true;
 }
@@ -52,12 +63,13 @@ static bool is_about(const struct as_drain_odd *o, const struct as_drain_ring *r
 
 static void drop(struct as_heap_drain *d, size_t i)
 {
+	d->odd_at[as_drain_place(d->odd.v[i].ptr)]--;
 	d->odd.v[i] = d->odd.v[--d->odd.n];
 }
 
 void as_order_pay(struct as_heap_drain *d, const struct as_drain_ring *r, uint64_t ptr)
 {
-	for (size_t i = 0; i < d->odd.n; i++) {
+	for (size_t i = 0; has_odd(d, ptr) && i < d->odd.n; i++) {
 		struct as_drain_odd *o = &d->odd.v[i];
 
 		if (!is_about(o, r, ptr, true) || o->thread == r->thread)
@@ -75,7 +87,7 @@ void as_order_cover(struct as_heap_drain *d, const struct as_drain_ring *r, uint
 	struct as_drain_odd o = {.process = r->process, .ptr = ptr, .tick_ns = r->time_ns};
 
 	if (as_heap_hide(d->processes.v[r->process].pub.heap, ptr, &o.block))
-		as_vec_push(&d->odd, o);
+		add_odd(d, &o);
 }
 
 static uint32_t thread_of(const struct as_heap *h, const struct as_live_block *b)
@@ -98,7 +110,7 @@ void as_order_choose(struct as_heap_drain *d, const struct as_drain_ring *r, uin
 	const struct as_heap *h;
 	struct as_live_block top;
 
-	if (!d->odd.n)
+	if (!has_odd(d, ptr))
 		return;
 	h = d->processes.v[r->process].pub.heap;
 	if (!as_live_find(&h->live, ptr, &top) || thread_of(h, &top) == r->thread)
@@ -113,6 +125,8 @@ void as_order_choose(struct as_heap_drain *d, const struct as_drain_ring *r, uin
 
 void as_order_uncover(struct as_heap_drain *d, const struct as_drain_ring *r, uint64_t ptr)
 {
+	if (!has_odd(d, ptr))
+		return;
 	for (size_t i = d->odd.n; i-- > 0;) {
 		if (!is_about(&d->odd.v[i], r, ptr, false))
 			continue;

@@ -151,9 +151,11 @@ static void take_execs(struct as_track_area *a)
 	pthread_mutex_unlock(&a->map_lock);
 }
 
-static void look_for_ends(struct as_track_area *a, uint64_t now)
+/* Returns how many rings are taken. */
+static uint32_t look_for_ends(struct as_track_area *a, uint64_t now)
 {
 	size_t ring_bytes = AS_RT_RING_HEAD_BYTES + (size_t)a->shared.ring_bytes;
+	uint32_t taken = 0;
 
 	take_execs(a);
 	as_vec_foreach (p, &a->processes) {
@@ -169,6 +171,7 @@ static void look_for_ends(struct as_track_area *a, uint64_t now)
 		const struct as_track_process *p;
 		char path[64];
 
+		taken += tid != 0;
 		if (!tid || !ring->pid || ring->tid != tid)
 			continue;
 		p = find_process(a, ring->pid);
@@ -176,6 +179,7 @@ static void look_for_ends(struct as_track_area *a, uint64_t now)
 		if ((p && p->ended) || access(path, F_OK) < 0)
 			as_heap_drain_gone(a->drain, tid);
 	}
+	return taken;
 }
 
 /* ---- the thread ---- */
@@ -219,8 +223,11 @@ static uint64_t round_all(struct as_track *k)
 			n += as_heap_drain_round(a->drain, now - LAG_NS);
 			make_marks(k, a, now);
 			if (now >= a->look_ns) {
-				look_for_ends(a, now);
-				a->look_ns = now + AS_TRACK_ENDS_NS;
+				/* rings are few where threads come and go by the hundred */
+				a->look_ns =
+					now + (look_for_ends(a, now) > a->shared.context_max / 4
+						       ? AS_TRACK_ENDS_NS / 50
+						       : AS_TRACK_ENDS_NS);
 			}
 		}
 		pthread_mutex_unlock(&a->lock);
