@@ -13,12 +13,14 @@
 #include "cli/cmds_priv.h"
 #include "cli/recording.h"
 #include "hook/hooked.h"
+#include "model/heap_budget.h"
 #include "track/track.h"
 
 struct heap_args {
 	const char *output;
 	int64_t pid;
 	uint64_t duration_ns, sample_bytes;
+	struct as_texts fail_if;
 	bool live, no_inline, no_source, quiet;
 };
 
@@ -61,6 +63,13 @@ static const struct as_option heap_options[] = {
 	 .at = offsetof(struct heap_args, live),
 	 .group = "While it runs",
 	 .help = "a line every second: what is allocated, the peak, calls per second"},
+	{.name = "fail-if",
+	 .type = AS_OPT_TEXTS,
+	 .at = offsetof(struct heap_args, fail_if),
+	 .arg = "BUDGET",
+	 .group = "Budgets",
+	 .help = "exit 3 when this holds at the end, as 'peak > 50MiB' or 'allocs(in=parse) > "
+		 "0'; may be given several times, see assay report"},
 	{.name = "output",
 	 .letter = 'o',
 	 .type = AS_OPT_TEXT,
@@ -203,7 +212,8 @@ static pid_t mark_pid(const struct as_cmd_ctx *ctx)
 	char *const *w = ctx->operands;
 	uint64_t pid;
 
-	if (ctx->noperands < 2 || strcmp(w[0], "mark") != 0)
+	/* behind -- it is a program */
+	if (ctx->noperands < 2 || !ctx->literal || strcmp(w[0], "mark") != 0)
 		return 0;
 	if (ctx->noperands == 2)
 		return (pid_t)a->pid;
@@ -225,27 +235,36 @@ static int check_request(const struct as_cmd_ctx *ctx, struct as_error *err)
 		return as_fail(err, AS_E_USAGE, 0,
 			       "heap needs a program or --pid\n"
 			       "assay heap -- ./app args\nassay heap --help");
+	if (a->fail_if.n && a->output && strcmp(a->output, "-") == 0)
+		return as_fail(err, AS_E_USAGE, 0,
+			       "--fail-if reads what was recorded: it needs a file as output");
 	return 0;
 }
 
-static int heap_run(struct as_cmd_ctx *ctx, struct as_error *err)
+/* What is beyond a budget, on standard error. */
+static int check_budgets(const struct as_heap_budgets *budgets, const char *path,
+			 bool *ret_broken, struct as_error *err)
+{
+	struct as_model *m = NULL;
+	struct as_buf text = {0};
+	int r = as_model_load(path, &m, err);
+
+	if (r >= 0)
+		r = as_heap_budgets_check(budgets, m, &text, ret_broken, err);
+	if (r >= 0)
+		(void)as_write_all(STDERR_FILENO, as_buf_str(&text), text.len,
+				   NULL); /* nowhere left to tell */
+	as_buf_clear(&text);
+	as_model_free(m);
+	return r;
+}
+
+static int record(struct as_cmd_ctx *ctx, const char *path, struct as_recording_outcome *ret,
+		  struct as_error *err)
 {
 	const struct heap_args *a = ctx->args;
 	struct live live = {.progress = {.duration_ns = a->duration_ns, .unit = "events"}};
-	struct as_recording_outcome outcome = {0};
-	AS_CLEANUP(as_free_autop) char *path = NULL, *cache = as_cache_dir();
-	int r = check_request(ctx, err);
-
-	if (r < 0)
-		return r;
-	if (mark_pid(ctx)) {
-		ctx->fail_exit = 1; /* no program is run */
-		return as_hook_mark(mark_pid(ctx), ctx->operands[1], strlen(ctx->operands[1]),
-				    err);
-	}
-	path = a->output ? as_xstrdup(a->output)
-			 : as_recording_output(ctx, a->pid, ".heap.assay");
-
+	AS_CLEANUP(as_free_autop) char *cache = as_cache_dir();
 	struct as_track_request q = {
 		.argv = a->pid ? NULL : ctx->operands,
 		.folder = ctx->program_folder,
@@ -260,20 +279,48 @@ static int heap_run(struct as_cmd_ctx *ctx, struct as_error *err)
 		.interrupted = &as_interrupts,
 		.interrupt_signal = &as_interrupt_signal,
 	};
+	int r;
 
 	ask_for_state(a, &live, &q);
 	as_interrupts_catch();
 	marks_catch();
-	r = as_track(&q, &outcome, err);
+	r = as_track(&q, ret, err);
 	as_progress_end(&live.progress);
-	if (r < 0) {
-		if (!a->pid)
-			ctx->fail_exit = as_recording_failure(&outcome);
+	if (r < 0 && !a->pid)
+		ctx->fail_exit = as_recording_failure(ret);
+	return r;
+}
+
+static int heap_run(struct as_cmd_ctx *ctx, struct as_error *err)
+{
+	const struct heap_args *a = ctx->args;
+	struct as_recording_outcome outcome = {0};
+	AS_CLEANUP(as_free_autop) char *path = NULL;
+	AS_CLEANUP(as_heap_budgets_clear) struct as_heap_budgets budgets = {0};
+	bool broken = false;
+	int r, status;
+
+	r = check_request(ctx, err);
+	if (r == 0)
+		r = as_heap_budgets_parse(a->fail_if.v, a->fail_if.n, &budgets, err);
+	if (r < 0)
 		return r;
+	if (mark_pid(ctx)) {
+		ctx->fail_exit = AS_EXIT_ERROR; /* no program is run */
+		return as_hook_mark(mark_pid(ctx), ctx->operands[1], strlen(ctx->operands[1]),
+				    err);
 	}
+	path = a->output ? as_xstrdup(a->output)
+			 : as_recording_output(ctx, a->pid, ".heap.assay");
+	r = record(ctx, path, &outcome, err);
+	if (r < 0)
+		return r;
 	if (!a->quiet)
 		as_recording_summary(ctx, path);
-	return as_recording_status(&outcome);
+	status = as_recording_status(&outcome);
+	if (budgets.n)
+		r = check_budgets(&budgets, path, &broken, err);
+	return r < 0 ? r : broken && !status ? AS_EXIT_GATE : status;
 }
 
 const struct as_cmd as_cmd_heap = {

@@ -197,6 +197,8 @@ static void act(struct as_track *k, const struct as_track_sync *s)
 					 a->name, err.msg);
 		return;
 	}
+	if (s->r.kind != AS_RT_MODULES)
+		return;
 	if (pid != a->pid) { /* new modules of a fork: their names only */
 		if (as_image_read_maps(k->im, pid, as_now_ns(), NULL) == 0)
 			as_track_map_publish(a, pid);

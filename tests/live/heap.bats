@@ -231,6 +231,16 @@ sys.exit(5)'
 	[ "$(value d.assay 't["allocs"] > 10')" = True ]
 }
 
+@test "--fail-if: 3 where a budget is broken, the program's own status before it" {
+	run -3 --separate-stderr assay heap -q --fail-if 'allocs > 100' -- "$W/allocates" 300
+	[[ $stderr == *'allocs is '*', more than 100'* ]]
+	run -0 --separate-stderr assay heap -q --fail-if 'peak > 1GiB' --fail-if 'allocs(in=one_round) < 2100' -- "$W/allocates" 300
+	[ -z "$stderr" ]
+	run -7 assay heap -q --fail-if 'allocs > 1' -- sh -c 'exit 7'
+	run -125 --separate-stderr assay heap --fail-if 'peek > 1' -- touch ran
+	[ ! -e ran ]
+}
+
 @test "--live: a line every second" {
 	run -0 --separate-stderr assay heap --live -q -o l.assay -- "$W/allocates" 0 2
 	[ "$(grep -c ' live .* peak ' <<<"$stderr")" = 1 ]
