@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Exports beside those of hyperfine, of the same commands: what reads the ones reads the others.
+# beside others
 bats_require_minimum_version 1.5.0
 load lib
 

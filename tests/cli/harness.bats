@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Bench programs in C and C++ over libassay-bench: what they print, and what happens to bad ones.
+# beside others
 load lib
 
 setup_file() {

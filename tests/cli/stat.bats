@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT OR Apache-2.0
+# beside others
 bats_require_minimum_version 1.5.0
 load lib
 
@@ -245,7 +246,7 @@ assert c["verdict"] in ("equal", "undecided"), c'
 		echo "$output" | python3 -c '
 import json, sys
 c = json.load(sys.stdin)["comparison"]
-assert c["verdict"] == "slower" and 1.3 < c["ratio"] < 1.7, c'
+assert c["verdict"] == "slower" and 1.3 < c["cpu"]["ratio"] < 1.7, c'
 	}
 	tries half_more assay stat --baseline old --format json -- ./app 1500
 	run -0 assay stat --delta 30 --baseline old -- ./app 1600

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # assay stat over time: -I, and a process that runs already.
+# beside others
 bats_require_minimum_version 1.5.0
 load lib
 

@@ -84,7 +84,9 @@ hurt() {
 	for engine in "${ENGINES[@]}"; do
 		rm -f mine
 		cp "$W/split" mine
-		assay record -q --engine "$engine" -o m.assay -- sh -c './mine 0.4 70 30 & sleep 0.1; rm mine; cp "$0" mine; rm mine; wait' "$W/deep"
+		assay record -q --engine "$engine" -o m.assay -- sh -c './mine 0.4 70 30 &
+			n=0; until [ /proc/$!/exe -ef mine ] || [ $n = 100 ]; do n=$((n + 1)); sleep 0.02; done
+			sleep 0.1; rm mine; cp "$0" mine; rm mine; wait' "$W/deep"
 		[ "$(value m.assay 'n.get("share_a", 0) > 0.5 * d["samples"] and n.get("main", 0) > 0.8 * d["samples"]')" = True ]
 	done
 }

@@ -3,6 +3,7 @@
 # runs this and again as an ordinary user.
 # ASSAY: the program under test. Its build folder holds the workloads.
 # SPDX-License-Identifier: MIT OR Apache-2.0
+# beside others
 
 bats_require_minimum_version 1.5.0
 
@@ -150,7 +151,11 @@ between() { # NAME WHICH LOW HIGH
 @test "an executable deleted while it runs keeps its names" {
 	cp "$W/split" "$DIR/gone"
 	("$ASSAY" record --engine ring -o "$S" -- "$DIR/gone" 1 >/dev/null 2>&1) &
-	sleep 0.4
+	for _ in $(seq 200); do
+		pgrep -f "^$DIR/gone" >/dev/null && break
+		sleep 0.05
+	done
+	sleep 0.2
 	rm "$DIR/gone"
 	wait $!
 	complete 0.95 400

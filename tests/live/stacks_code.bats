@@ -93,17 +93,20 @@ turns='round_trip;(shape_regs;shape_alloca;shape_plain;)*shape_regs;(shape_alloc
 	shown leaf "$ROOT$turns" 0.02 -- "$program" 0.4
 }
 
+# for sh: until the child is ./gone
+runs='n=0; until [ /proc/$!/exe -ef gone ] || [ $n = 100 ]; do n=$((n + 1)); sleep 0.02; done; sleep 0.1;'
+
 @test "deleted while it runs" {
 	cp "$W/deep" keep
 	moved=("$PWD/gone=$PWD/keep" "$PWD/gone (deleted)=$PWD/keep")
 	shown spin "${ROOT}(deep;){4}spin" -- \
-		sh -c 'cp keep gone; ./gone 3 200 0.5 & sleep 0.1; rm gone; wait'
+		sh -c "cp keep gone; ./gone 3 200 0.5 & $runs rm gone; wait"
 }
 
 @test "replaced by another program while it runs" {
 	cp "$W/deep" keep
 	moved=("$PWD/gone=$PWD/keep" "$PWD/gone (deleted)=$PWD/keep")
-	shown spin "${ROOT}(deep;){4}spin" -- sh -c "cp keep gone; ./gone 3 200 0.5 & sleep 0.1
+	shown spin "${ROOT}(deep;){4}spin" -- sh -c "cp keep gone; ./gone 3 200 0.5 & $runs
 		cp '$W/shapes' new; mv new gone; wait"
 }
 
