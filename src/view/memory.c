@@ -226,6 +226,37 @@ static void coverage_line(const struct as_model *m, struct as_trust_lines *ret)
 	as_buf_clear(&b);
 }
 
+/* Half widths of independent estimates: as if they were sides of a box. */
+static void add_half(double *sum, uint64_t half)
+{
+	*sum = sqrt(*sum * *sum + (double)half * (double)half);
+}
+
+static void sampling_line(const struct as_model *m, struct as_trust_lines *ret)
+{
+	double allocs = 0, live = 0, peak = 0;
+	struct as_buf b = {0};
+
+	if (!m->heap.info.sample_bytes)
+		return;
+	as_vec_foreach (p, &m->heap.processes) {
+		add_half(&allocs, p->allocs_half);
+		add_half(&live, p->live_bytes_half);
+		add_half(&peak, p->peak_bytes_half);
+	}
+	as_buf_adds(&b, "estimates: one block in about ");
+	as_fmt_bytes(&b, m->heap.info.sample_bytes);
+	as_buf_adds(&b, " was recorded (95 %: allocations ±");
+	as_fmt_count(&b, (uint64_t)allocs);
+	as_buf_adds(&b, ", live ±");
+	as_fmt_bytes(&b, (uint64_t)live);
+	as_buf_adds(&b, ", peak ±");
+	as_fmt_bytes(&b, (uint64_t)peak);
+	as_buf_adds(&b, ")");
+	line(ret, AS_TRUST_FACT, &b, "");
+	as_buf_clear(&b);
+}
+
 static void unknown_line(const struct as_rec_heap_process *s, struct as_trust_lines *ret)
 {
 	struct as_buf b = {0};
@@ -284,6 +315,7 @@ void as_memory_trust(const struct as_model *m, struct as_trust_lines *ret)
 	as_model_heap_sum(m, &sum);
 	troubles(m, &sum, ret);
 	events_line(&sum, ret);
+	sampling_line(m, ret);
 	unknown_line(&sum, ret);
 	coverage_line(m, ret);
 }

@@ -233,4 +233,5 @@ teardown() {
 	[ "$(cat out)" = '20000 rounds' ]
 	run -0 --separate-stderr "$ASSAY" report --measure allocs s.heap.assay
 	[[ $output == *one_round* ]]
+	[[ $output == *'one block in about 64'*'allocations ±'* ]]
 }
