@@ -8,10 +8,12 @@
 #include <time.h>
 
 #include "base/sys.h"
-#include "results/page_priv.h"
+#include "chart/chart.h"
 #include "results/report.h"
+#include "stats/complexity.h"
 
 #define CELLS 24 /* of a histogram */
+#define CURVE 60 /* points of a fitted curve */
 
 struct page {
 	const struct as_bench_page_request *q;
@@ -81,6 +83,7 @@ static void count_cells(const double *v, size_t n, const double range[2], double
 static void distribution(const struct page *p, const struct subject *s)
 {
 	struct as_chart c = {.title = "Distribution of the runs",
+			     .value = as_bench_value,
 			     .x_unit = s->side[0]->unit ? s->side[0]->unit : "s",
 			     .x = AS_CHART_EMPTY,
 			     .y = {0, 0}};
@@ -127,6 +130,7 @@ static void distribution(const struct page *p, const struct subject *s)
 static void over_time(const struct page *p, const struct subject *s)
 {
 	struct as_chart c = {.title = "Runs in their order",
+			     .value = as_bench_value,
 			     .x_name = "run",
 			     .y_unit = s->side[0]->unit ? s->side[0]->unit : "s",
 			     .x = AS_CHART_EMPTY,
@@ -161,6 +165,7 @@ static void over_time(const struct page *p, const struct subject *s)
 static void pairs(const struct page *p, const struct as_bench_comparison *cmp)
 {
 	struct as_chart c = {.title = "Change in each pair of runs; band: 95 % of the estimate",
+			     .value = as_bench_value,
 			     .x_name = "pair",
 			     .y_unit = "%",
 			     .x = {1, (double)cmp->d.n},
@@ -215,6 +220,7 @@ static void trend_steps(const struct as_chart *c, const struct as_bench_trend *t
 static void trend(const struct page *p, const struct as_bench_trend *t)
 {
 	struct as_chart c = {.title = "History: a run each, with 95 %; broken lines: steps",
+			     .value = as_bench_value,
 			     .x_name = "run, oldest first",
 			     .y_unit = t->unit ? t->unit : "s",
 			     .x_unit = "",
@@ -257,15 +263,40 @@ static const struct as_bench_trend *trend_of(const struct page *p, const char *n
 
 /* ---- growth ---- */
 
+/* The model that was chosen, or of several the one that predicts best, between the least size and the
+ * largest. Fitted again: results that were read do not hold which one it was. */
+static void fitted(const struct as_chart *c, const struct as_bench_complexity *x)
+{
+	double n[CURVE], t[CURVE], least = INFINITY, most = -INFINITY;
+	struct as_growth_fit f;
+
+	as_growth_fit(x->n.v, x->t.v, AS_MIN(x->n.n, x->t.n), &f);
+	if (f.state != AS_GROWTH_FOUND && f.state != AS_GROWTH_SEVERAL)
+		return;
+	for (size_t i = 0; i < AS_MIN(x->n.n, x->t.n); i++) {
+		least = x->n.v[i] > 0 ? fmin(least, x->n.v[i]) : least;
+		most = fmax(most, x->n.v[i]);
+	}
+	for (size_t i = 0; i < CURVE; i++) {
+		n[i] = least * pow(most / least, (double)i / (CURVE - 1));
+		t[i] = f.intercept + f.coefficient * as_growth_value(f.best, n[i]);
+		if (t[i] < c->y[0] || t[i] > c->y[1])
+			t[i] = NAN; /* outside of the frame */
+	}
+	as_chart_line(c, n, t, CURVE, "fit");
+}
+
 static void growth(const struct page *p, const struct as_bench_complexity *x)
 {
-	struct as_chart c = {.title = "Time over the parameter, both logarithmic",
-			     .x_name = x->param ? x->param : "n",
-			     .y_unit = "s",
-			     .log_x = true,
-			     .log_y = true,
-			     .x = AS_CHART_EMPTY,
-			     .y = AS_CHART_EMPTY};
+	struct as_chart c = {
+		.title = "Time over the parameter, both logarithmic; the curve is fitted",
+		.value = as_bench_value,
+		.x_name = x->param ? x->param : "n",
+		.y_unit = "s",
+		.log_x = true,
+		.log_y = true,
+		.x = AS_CHART_EMPTY,
+		.y = AS_CHART_EMPTY};
 
 	for (size_t i = 0; i < AS_MIN(x->n.n, x->t.n); i++) {
 		if (!(x->n.v[i] > 0) || !(x->t.v[i] > 0))
@@ -274,9 +305,9 @@ static void growth(const struct page *p, const struct as_bench_complexity *x)
 		as_chart_include(c.y, x->t.v[i]);
 	}
 	as_buf_adds(p->out, "<section><h2>");
-	as_page_text(p->out, x->name ? x->name : "");
+	as_chart_text(p->out, x->name ? x->name : "");
 	as_buf_adds(p->out, "</h2><p class=\"how\">");
-	as_page_text(p->out, x->best ? x->best : "");
+	as_chart_text(p->out, x->best ? x->best : "");
 	if (!isnan(x->exponent))
 		as_buf_addf(p->out, ", exponent %.2f", x->exponent);
 	if (isfinite(x->exponent_low) && isfinite(x->exponent_high))
@@ -284,6 +315,7 @@ static void growth(const struct page *p, const struct as_bench_complexity *x)
 	as_buf_adds(p->out, "</p><div class=\"charts\">");
 	as_chart_begin(&c, p->out);
 	as_chart_line(&c, x->n.v, x->t.v, AS_MIN(x->n.n, x->t.n), "course");
+	fitted(&c, x);
 	for (size_t i = 0; i < AS_MIN(x->n.n, x->t.n); i++) {
 		AS_CLEANUP(as_buf_clear) struct as_buf tip = {0};
 
@@ -338,11 +370,11 @@ static void subject_name(const struct subject *s, struct as_buf *out)
 	const struct as_bench *b = s->side[0];
 
 	if (c && s->side[1] && strcmp(s->side[0]->name, s->side[1]->name) != 0) {
-		as_page_text(out, c->b);
+		as_chart_text(out, c->b);
 		as_buf_adds(out, " against ");
-		as_page_text(out, c->a);
+		as_chart_text(out, c->a);
 	} else {
-		as_page_text(out, b->name ? b->name : "");
+		as_chart_text(out, b->name ? b->name : "");
 	}
 }
 
@@ -388,7 +420,7 @@ static void list_notes(const struct as_bench_notes *notes, struct as_buf *out)
 	as_buf_adds(out, "<ul class=\"notes\">");
 	as_vec_foreach (n, notes) {
 		as_buf_adds(out, "<li>");
-		as_page_text(out, n->text);
+		as_chart_text(out, n->text);
 		as_buf_adds(out, "</li>");
 	}
 	as_buf_adds(out, "</ul>");
@@ -402,7 +434,7 @@ static void key_of(const struct subject *s, struct as_buf *out)
 
 		if (s->side[1]) {
 			as_buf_addf(out, "<span class=\"key k%d\"></span>", k);
-			as_page_text(out, b->side ? b->side : b->name ? b->name : "");
+			as_chart_text(out, b->side ? b->side : b->name ? b->name : "");
 			as_buf_adds(out, ": ");
 		}
 		as_bench_value(out, b->unit, b->time.value);
@@ -448,10 +480,9 @@ static void head(const struct page *p, const char *title)
 		    "<meta name=\"viewport\" content=\"width=device-width\">"
 		    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
 		    "'none'; style-src 'unsafe-inline'\"><title>");
-	as_page_text(p->out, title);
-	as_buf_addf(p->out, "</title><style>%s</style></head><body><main><h1>",
-		    as_bench_page_style);
-	as_page_text(p->out, title);
+	as_chart_text(p->out, title);
+	as_buf_addf(p->out, "</title><style>%s</style></head><body><main><h1>", as_chart_style);
+	as_chart_text(p->out, title);
 	as_buf_adds(p->out, "</h1>\n");
 }
 
@@ -467,7 +498,7 @@ static void about(const struct page *p)
 		if (!parts[i])
 			continue;
 		as_buf_adds(p->out, " · ");
-		as_page_text(p->out, parts[i]);
+		as_chart_text(p->out, parts[i]);
 	}
 	as_buf_adds(p->out, "</p>");
 	list_notes(&s->notes, p->out);
@@ -500,10 +531,10 @@ static void histories(const struct page *p)
 {
 	as_vec_foreach (t, &p->q->trends->v) {
 		as_buf_adds(p->out, "<section><h2>");
-		as_page_text(p->out, t->bench);
+		as_chart_text(p->out, t->bench);
 		as_buf_addf(p->out, "</h2><p class=\"how\">%zu run%s on ", t->v.n,
 			    t->v.n == 1 ? "" : "s");
-		as_page_text(p->out, t->machine);
+		as_chart_text(p->out, t->machine);
 		as_buf_adds(p->out, "</p><div class=\"charts\">");
 		trend(p, t);
 		as_buf_adds(p->out, "</div></section>\n");

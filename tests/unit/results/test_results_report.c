@@ -229,6 +229,35 @@ static void pages_of_degenerate_results_end(void **state)
 	as_bench_set_clear(&s);
 }
 
+/* The curve of what was chosen stands beside the points, and all of it within the frame. */
+static void growth_is_drawn_with_its_fitted_curve(void **state)
+{
+	AS_CLEANUP(as_buf_clear) struct as_buf out = {0};
+	struct as_bench_complexity x = {.name = as_xstrdup("sort"),
+					.best = as_xstrdup("n log n"),
+					.exponent = 1.1,
+					.knee = NAN};
+	struct as_bench_set s = {0};
+	const char *fit, *end;
+	size_t points = 1;
+
+	for (double n = 8; n < 1e5; n *= 4) {
+		as_vec_push(&x.n, n);
+		as_vec_push(&x.t, 1e-7 + 3e-9 * n * log2(n));
+	}
+	as_vec_push(&s.complexities, x);
+	as_bench_page(&(struct as_bench_page_request){.set = &s}, &out);
+	check_page(out.p);
+	fit = strstr(out.p, "<path class=\"fit\" d=\"M");
+	assert_non_null(fit);
+	end = strchr(fit, '>');
+	for (const char *p = fit; p < end; p++)
+		points += *p == 'L';
+	assert_int_equal(points, 60);
+	assert_non_null(strstr(out.p, "class=\"course\""));
+	as_bench_set_clear(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -238,6 +267,7 @@ int main(void)
 		cmocka_unit_test(degenerate_results_are_shown),
 		cmocka_unit_test(one_that_was_compared_is_one_line),
 		cmocka_unit_test(pages_of_degenerate_results_end),
+		cmocka_unit_test(growth_is_drawn_with_its_fitted_curve),
 	};
 	setlocale(LC_ALL, "C.UTF-8");
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Drawings as SVG: see page_priv.h. Every coordinate is finite, whatever the data: ranges without width are
+/* Drawings as SVG: see chart.h. Every coordinate is finite, whatever the data: ranges without width are
  * widened, logarithmic ones begin above 0, and what is not finite is not drawn. */
+#include "chart/chart.h"
+
 #include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/sys.h"
-#include "results/page_priv.h"
-#include "results/report.h"
 
 #define WIDTH  420.0
 #define HEIGHT 190.0
@@ -19,7 +19,7 @@
 #define LEAST  1e-250 /* of a logarithmic axis; room for its margin */
 #define MOST   1e250
 
-void as_page_text(struct as_buf *out, const char *text)
+void as_chart_text(struct as_buf *out, const char *text)
 {
 	AS_CLEANUP(as_buf_clear) struct as_buf clean = {0};
 
@@ -88,14 +88,14 @@ static bool drawable(const struct as_chart *c, double x, double y)
 
 /* ---- axes ---- */
 
-static void tick_text(struct as_buf *out, const char *unit, double v)
+static void tick_text(const struct as_chart *c, const char *unit, double v)
 {
 	if (unit && strcmp(unit, "%") == 0)
-		as_buf_addf(out, "%+.3g %%", v);
-	else if (unit) /* a long unit would not fit beside the axis */
-		as_bench_value(out, strlen(unit) < 3 ? unit : "1", v);
+		as_buf_addf(c->out, "%+.3g %%", v);
+	else if (unit && c->value) /* a long unit would not fit beside the axis */
+		c->value(c->out, strlen(unit) < 3 ? unit : "1", v);
 	else
-		as_buf_addf(out, "%g", v);
+		as_buf_addf(c->out, "%g", v);
 }
 
 static void tick(const struct as_chart *c, double v, bool vertical)
@@ -112,7 +112,7 @@ static void tick(const struct as_chart *c, double v, bool vertical)
 			    "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" "
 			    "y2=\"%.1f\"/><text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">",
 			    x, x, TOP, HEIGHT - BOTTOM, x, HEIGHT - BOTTOM + 15);
-	tick_text(c->out, vertical ? c->y_unit : c->x_unit, v);
+	tick_text(c, vertical ? c->y_unit : c->x_unit, v);
 	as_buf_adds(c->out, "</text>");
 }
 
@@ -163,7 +163,7 @@ void as_chart_begin(struct as_chart *c, struct as_buf *out)
 	mend(c->y, c->log_y);
 	as_buf_addf(out, "<figure><svg viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"",
 		    WIDTH, HEIGHT);
-	as_page_text(out, c->title);
+	as_chart_text(out, c->title);
 	as_buf_adds(out, "\">");
 	if (c->log_y)
 		log_ticks(c, c->y, true);
@@ -179,14 +179,14 @@ void as_chart_begin(struct as_chart *c, struct as_buf *out)
 		return;
 	as_buf_addf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">", WIDTH - RIGHT,
 		    HEIGHT - 4);
-	as_page_text(out, c->x_name);
+	as_chart_text(out, c->x_name);
 	as_buf_adds(out, "</text>");
 }
 
 void as_chart_end(const struct as_chart *c)
 {
 	as_buf_adds(c->out, "</svg><figcaption>");
-	as_page_text(c->out, c->title);
+	as_chart_text(c->out, c->title);
 	as_buf_adds(c->out, "</figcaption></figure>");
 }
 
@@ -197,7 +197,7 @@ static void tip_of(const struct as_chart *c, const char *tip)
 	if (!tip)
 		return;
 	as_buf_adds(c->out, "<title>");
-	as_page_text(c->out, tip);
+	as_chart_text(c->out, tip);
 	as_buf_adds(c->out, "</title>");
 }
 

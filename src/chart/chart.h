@@ -1,23 +1,38 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Drawings of the page: points, bars and lines in one frame with axes. */
-#ifndef AS_RESULTS_PAGE_PRIV_H
-#define AS_RESULTS_PAGE_PRIV_H
+/*
+ * Drawings as SVG within an HTML page that stands alone: points, bars and lines in one frame with axes, and
+ * the page's style (light or dark as the reader's system is).
+ *
+ *	struct as_chart c = {.title = "Runs", .y_unit = "s", .value = write_value, .x = {1, 9},
+ *			     .y = AS_CHART_EMPTY};
+ *	as_chart_include(c.y, …);
+ *	as_chart_begin(&c, out);
+ *	as_chart_point(&c, x, y, 0, NULL);
+ *	as_chart_end(&c);
+ *
+ * Every coordinate is finite, whatever the data. Compiled into bench programs, too: it needs base only.
+ * Thread rule: pure.
+ */
+#ifndef AS_CHART_CHART_H
+#define AS_CHART_CHART_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buf.h"
 
-extern const char as_bench_page_style[];
+extern const char as_chart_style[];
 
 /* Text of an element or attribute. */
-void as_page_text(struct as_buf *out, const char *text);
+void as_chart_text(struct as_buf *out, const char *text);
 
 struct as_chart {
 	const char *title;  /* what it shows, for those who do not see it too */
 	const char *x_name; /* below the axis; NULL: none */
-	const char *y_unit; /* of as_bench_value; "%" for ratios as change */
+	const char *y_unit; /* of `value`; "%" for ratios as change */
 	const char *x_unit; /* likewise; NULL: plain numbers; "": no ticks */
+	/* v with its unit, as short as it goes; NULL: plain numbers */
+	void (*value)(struct as_buf *out, const char *unit, double v);
 	bool log_x, log_y;
 	double x[2], y[2]; /* range of the data; empty and infinite ones are mended */
 	struct as_buf *out;

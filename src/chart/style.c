@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The page's style. Contrast of text and marks is 4.5 and more on either ground. */
-#include "results/page_priv.h"
+#include "chart/chart.h"
 
-const char as_bench_page_style[] =
+const char as_chart_style[] =
 	":root{color-scheme:light "
 	"dark;--ink:#1b1f24;--faint:#59636e;--ground:#fff;--line:#d1d9e0;"
 	"--soft:#f6f8fa;--a:#0b62c4;--b:#b4460a;--bad:#b3201f;--good:#15692c;--unsure:#7d5200}"
