@@ -46,6 +46,9 @@ extern const struct as_bench_front
 	*const as_bench_fronts[]; /* NULL-terminated; the first: default */
 extern const struct as_bench_front as_plain_front;
 
+/* Set by a signal that asks the program to end; from the time it was opened. */
+extern volatile int as_bench_interrupted;
+
 /* group/function/value without those that are absent; caller frees. */
 char *as_bench_id(const struct assay_bench_spec *spec);
 

@@ -32,7 +32,7 @@ struct assay_bench {
 };
 
 /* Set by the signal handler, read by the driver. */
-static volatile int interrupted;
+volatile int as_bench_interrupted;
 
 char *as_bench_id(const struct assay_bench_spec *spec)
 {
@@ -47,23 +47,6 @@ char *as_bench_id(const struct assay_bench_spec *spec)
 		as_buf_adds(&b, parts[i]);
 	}
 	return as_buf_detach(&b);
-}
-
-/* The caller may be older: what its struct does not have is zero. */
-static void take(void *to, size_t size, const void *from)
-{
-	uint32_t has;
-
-	memset(to, 0, size);
-	if (!from)
-		return;
-	memcpy(&has, from, sizeof has);
-	memcpy(to, from, AS_MIN(size, (size_t)has));
-}
-
-static void take_spec(struct assay_bench_spec *to, const struct assay_bench_spec *from)
-{
-	take(to, sizeof *to, from);
 }
 
 /* ---- worker ---- */
@@ -120,20 +103,19 @@ static bool is_wanted(struct assay_bench *run, const struct assay_bench_spec *sp
 	return strcmp(id, run->wanted) == 0 && run->seen + 1 == run->question.nth;
 }
 
-static void one_in_worker(struct assay_bench *run, const struct assay_bench_spec *caller,
-			  const struct as_subject *s)
+static void one_in_worker(struct assay_bench *run, const struct as_subject *s)
 {
-	AS_CLEANUP(as_free_autop) char *id = as_bench_id(caller);
+	AS_CLEANUP(as_free_autop) char *id = as_bench_id(s->spec);
 
 	if (run->question.ask == AS_ASK_LIST) {
-		write_bench(run, caller);
+		write_bench(run, s->spec);
 		return;
 	}
 	if (strcmp(id, run->wanted) != 0 || ++run->seen != run->question.nth)
 		return;
 	/* nothing of the program is run after it: no destructors, no other benchmark */
 	_exit(as_worker_answer(&run->question, s,
-			       run->settings.flags | caller->settings.flags) < 0
+			       run->settings.flags | s->spec->settings.flags) < 0
 		      ? 2
 		      : 0);
 }
@@ -142,7 +124,7 @@ static void one_in_worker(struct assay_bench *run, const struct assay_bench_spec
 
 static void on_signal(int signal)
 {
-	interrupted = 1;
+	as_bench_interrupted = 1;
 }
 
 static char *own_exe(void)
@@ -223,7 +205,7 @@ static int one_in_main(struct assay_bench *run, const struct assay_bench_spec *s
 		.delta = merged.noise,
 		.alpha = merged.significance,
 		.processes = merged.samples,
-		.interrupted = &interrupted,
+		.interrupted = &as_bench_interrupted,
 		.here = answer_here,
 		.here_ctx = &here,
 	};
@@ -239,7 +221,7 @@ static int one_in_main(struct assay_bench *run, const struct assay_bench_spec *s
 		result.failed = as_xstrdup(err.msg);
 	r = result.failed ? -1 : 0;
 	run->failures += r < 0 && !result.out_of_time;
-	run->interrupted |= interrupted;
+	run->interrupted |= as_bench_interrupted;
 	run->front->result(run->ctx, spec, &merged, &result);
 	as_fn_result_clear(&result);
 	return r;
@@ -287,7 +269,7 @@ struct assay_bench *assay_bench_open(int argc, char *const *argv,
 	run->argc = argc;
 	run->argv = argv;
 	run->plan.exit_status = -1;
-	take(&run->settings, sizeof run->settings, defaults);
+	(void)as_settings_take(&run->settings, defaults); /* none: the defaults */
 	if (open_worker(run))
 		return run;
 	run->front = find_front(run->settings.front);
@@ -311,27 +293,46 @@ enum assay_bench_mode assay_bench_mode(const struct assay_bench *run)
 	return run->plan.mode;
 }
 
-int assay_bench_wants(struct assay_bench *run, const struct assay_bench_spec *spec)
+int assay_bench_wants(struct assay_bench *run, const struct assay_bench_spec *caller)
 {
-	AS_CLEANUP(as_free_autop) char *id = as_bench_id(spec);
+	struct assay_bench_spec spec;
+
+	if (!as_spec_take(&spec, caller))
+		return 0; /* assay_bench_one says it */
+
+	AS_CLEANUP(as_free_autop) char *id = as_bench_id(&spec);
 
 	if (run->plan.mode == ASSAY_MODE_WORKER)
-		return is_wanted(run, spec);
-	return run->front->selects(run->ctx, spec, id);
+		return is_wanted(run, &spec);
+	return run->front->selects(run->ctx, &spec, id);
+}
+
+/* The caller's mistake, which nothing else would show. */
+static int no_size(struct assay_bench *run)
+{
+	static const char text[] = "error: assay_bench_spec.size is not set: set it to "
+				   "sizeof(struct assay_bench_spec)\n";
+
+	if (run->plan.mode != ASSAY_MODE_WORKER)
+		(void)as_write_all(STDERR_FILENO, text, sizeof text - 1,
+				   NULL); /* nobody to tell */
+	run->failures++;
+	return -1;
 }
 
 int assay_bench_one(struct assay_bench *run, const struct assay_bench_spec *caller,
 		    assay_bench_fn fn, void *ctx)
 {
-	struct as_subject s = {caller, fn, ctx};
 	struct assay_bench_spec spec;
+	struct as_subject s = {&spec, fn, ctx, caller};
 	uint64_t nth;
 
+	if (!as_spec_take(&spec, caller))
+		return no_size(run);
 	if (run->plan.mode == ASSAY_MODE_WORKER) {
-		one_in_worker(run, caller, &s);
+		one_in_worker(run, &s);
 		return 0;
 	}
-	take_spec(&spec, caller);
 
 	AS_CLEANUP(as_free_autop) char *id = as_bench_id(&spec);
 

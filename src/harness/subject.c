@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -112,6 +113,59 @@ bool as_problem_take(char *ret, size_t n)
 	return is;
 }
 
+/* ---- what callers fill ---- */
+
+/* Where the fields after `settings` lie: settings may be of another version than ours, too. */
+static size_t tail_of(uint32_t settings_bytes)
+{
+	size_t align = _Alignof(struct assay_bench_spec);
+	size_t end = offsetof(struct assay_bench_spec, settings) +
+		     (settings_bytes ? settings_bytes : sizeof(struct assay_bench_settings));
+
+	return (end + align - 1) / align * align;
+}
+
+static void take(void *to, size_t room, const void *from, size_t has)
+{
+	memset(to, 0, room);
+	if (has)
+		memcpy(to, from, AS_MIN(room, has));
+}
+
+bool as_settings_take(struct assay_bench_settings *to, const struct assay_bench_settings *from)
+{
+	uint32_t has = 0;
+
+	if (from)
+		memcpy(&has, from, sizeof has);
+	take(to, sizeof *to, from, has);
+	to->size = sizeof *to;
+	return has >= sizeof has;
+}
+
+bool as_spec_take(struct assay_bench_spec *to, const struct assay_bench_spec *from)
+{
+	const size_t at = offsetof(struct assay_bench_spec, settings),
+		     tail = offsetof(struct assay_bench_spec, unit);
+	const char *p = (const char *)from;
+	uint32_t has, settings = 0;
+	size_t begin;
+
+	memcpy(&has, p, sizeof has);
+	take(to, sizeof *to, NULL, 0);
+	if (has < at + sizeof settings)
+		return false;
+	memcpy(to, p, at);
+	memcpy(&settings, p + at, sizeof settings);
+	begin = tail_of(settings);
+	(void)as_settings_take(&to->settings,
+			       (const struct assay_bench_settings *)(p + at)); /* 0: none set */
+	if (has > begin)
+		memcpy((char *)to + tail, p + begin, AS_MIN(has - begin, sizeof *to - tail));
+	to->size = sizeof *to;
+	return true;
+}
+
 /* ---- a batch ---- */
 
 bool as_subject_is_time(const struct as_subject *s)
@@ -171,6 +225,8 @@ int as_subject_run(const struct as_subject *s, uint64_t iters, struct as_answer_
 		ret->rate = ret->overlap = NAN;
 	}
 	ret->warmup = warmup;
+	if (s->caller)
+		(void)as_spec_take(s->spec, s->caller); /* it had its size before */
 	if (r < 0)
 		return r;
 	/* only one of them may go on */

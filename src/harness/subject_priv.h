@@ -15,11 +15,19 @@
 #include "harness/protocol.h"
 
 struct as_subject {
-	const struct assay_bench_spec
+	struct assay_bench_spec
 		*spec; /* may be filled by fn: read throughput and unit after a run */
 	assay_bench_fn fn;
 	void *ctx;
+	/* what fn fills, of whatever version of the header: taken into *spec after each run. NULL: *spec
+	 * is it */
+	const struct assay_bench_spec *caller;
 };
+
+/* The caller's struct, which says itself how long it is, in today's shape: what it does not have is
+ * zero. False: it does not say its size. */
+bool as_spec_take(struct assay_bench_spec *to, const struct assay_bench_spec *from);
+bool as_settings_take(struct assay_bench_settings *to, const struct assay_bench_settings *from);
 
 /* One batch; ret->warmup is not touched. AS_E_USAGE: fn said that it cannot, or returned no number. */
 int as_subject_run(const struct as_subject *s, uint64_t iters, struct as_answer_batch *ret,

@@ -620,6 +620,88 @@ static void inputs_are_made_in_portions_that_fit_the_caches(void **state)
 	assert_int_equal(assay_bench_chunk(0, 0, ASSAY_SMALL_INPUT), 1);
 }
 
+/* ---- callers of another version ---- */
+
+/* A header of an earlier day: shorter structs, and what follows the settings lies elsewhere. */
+struct old_settings {
+	uint32_t size, flags;
+	double warm_up_s, measurement_s;
+};
+struct old_spec {
+	uint32_t size, threads;
+	const char *group, *function, *value;
+	uint32_t throughput;
+	uint64_t throughput_n, throughput_n2;
+	struct old_settings settings;
+	const struct assay_bench_unit *unit;
+};
+
+static double run_once(void *ctx, uint64_t iters)
+{
+	struct old_spec *spec = ctx;
+
+	/* what is known only now */
+	spec->throughput = ASSAY_THROUGHPUT_BYTES;
+	spec->throughput_n = 7;
+	return (double)iters;
+}
+
+static void structs_of_an_older_header_are_read_up_to_their_own_size(void **state)
+{
+	struct assay_bench_unit unit = {.size = sizeof unit, .name = "old"};
+	struct old_spec old = {.size = sizeof old,
+			       .group = "g",
+			       .function = "f",
+			       .settings = {sizeof old.settings, 1, 0, 0.25},
+			       .unit = &unit};
+	/* where it ends the sanitizer begins */
+	AS_CLEANUP(as_free_autop) struct old_spec *caller = as_xmalloc(sizeof *caller);
+	struct assay_bench_spec spec;
+	struct as_subject s = {&spec, run_once, caller, (struct assay_bench_spec *)caller};
+	struct as_answer_batch b = {0};
+
+	*caller = old;
+	assert_true(as_spec_take(&spec, s.caller));
+	assert_string_equal(spec.function, "f");
+	assert_ptr_equal(spec.unit, &unit);
+	assert_int_equal(spec.settings.flags, 1);
+	assert_true(spec.settings.measurement_s == 0.25 && spec.settings.noise == 0 &&
+		    !spec.settings.front && !spec.settings.samples);
+	assert_int_equal(as_subject_run(&s, 5, &b, NULL), AS_OK);
+	assert_int_equal(spec.throughput, ASSAY_THROUGHPUT_BYTES);
+	assert_int_equal(spec.throughput_n, 7);
+	caller->size = 0;
+	assert_false(as_spec_take(&spec, s.caller));
+}
+
+/* Longer ones, of a header to come: what we do not know is left aside. */
+static void structs_of_a_newer_header_are_read_as_far_as_they_are_known(void **state)
+{
+	struct {
+		uint32_t size, threads;
+		const char *group, *function, *value;
+		uint32_t throughput;
+		uint64_t throughput_n, throughput_n2;
+		struct {
+			struct assay_bench_settings known;
+			double more[3];
+		} settings;
+		const struct assay_bench_unit *unit;
+		uint64_t more;
+	} new = {.size = sizeof new, .group = "g", .more = 9};
+	struct assay_bench_unit unit = {.size = sizeof unit, .name = "new"};
+	struct assay_bench_spec spec;
+
+	new.settings.known =
+		(struct assay_bench_settings){.size = sizeof new.settings, .samples = 3};
+	new.unit = &unit;
+	assert_true(as_spec_take(&spec, (const struct assay_bench_spec *)&new));
+	assert_ptr_equal(spec.unit, &unit);
+	assert_int_equal(spec.settings.samples, 3);
+	assert_int_equal(spec.settings.size, sizeof spec.settings);
+	assert_int_equal(spec.size, sizeof spec);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -648,6 +730,8 @@ int main(void)
 		cmocka_unit_test(threads_of_a_batch_begin_their_loops_together),
 		cmocka_unit_test(threads_that_never_begin_a_loop_hang_nobody),
 		cmocka_unit_test(inputs_are_made_in_portions_that_fit_the_caches),
+		cmocka_unit_test(structs_of_an_older_header_are_read_up_to_their_own_size),
+		cmocka_unit_test(structs_of_a_newer_header_are_read_as_far_as_they_are_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
