@@ -218,7 +218,7 @@ struct assay_bench_settings {
 	double warm_up_s;     /* not needed by the method; kept for what is written to files */
 	double measurement_s; /* seconds to measure; default 1, two programs compared 2 */
 	double noise;         /* differences below are equal; default 0.01 */
-	double confidence;    /* default 0.95 */
+	double confidence;    /* of the intervals criterion's front shows; default 0.95 */
 	double significance;  /* default 0.05 */
 	uint64_t samples;     /* processes at most; 0: as many as there is time for */
 	uint64_t resamples;   /* no use: nothing is resampled; kept as above */

@@ -107,7 +107,7 @@ fn main() {
 }
 
 fn watch_headers(source: &Path) {
-    for folder in &["harness", "harness/criterion", "base", "stats", "include/assay"] {
+    for folder in &["harness", "harness/criterion", "base", "stats", "chart", "include/assay"] {
         for entry in fs::read_dir(source.join(folder)).into_iter().flatten().flatten() {
             if entry.path().extension().map_or(false, |e| e == "h") {
                 println!("cargo:rerun-if-changed={}", entry.path().display());

@@ -95,7 +95,7 @@ struct as_fn_process {
 };
 
 struct as_fn_estimate {
-	double value, low, high; /* 95 %; NaN: one process only */
+	double value, low, high; /* 95 % if nothing else was asked for; NaN: one process only */
 };
 
 struct as_fn_side_result {
@@ -151,6 +151,7 @@ struct as_fn_request {
 	double timeout_s;    /* of one worker; 0: 60 s */
 	double delta;        /* 0: 0.01 */
 	double alpha;        /* 0: 0.05 */
+	double confidence;   /* of the sides' estimates; 0: 0.95 */
 	uint64_t processes;  /* (pairs) at most; 0: no limit but the budget */
 	uint64_t iterations; /* of a batch; 0: found out first, on both sides */
 	bool no_allocs;      /* leave the allocation pass out */

@@ -29,19 +29,20 @@ static double cpu_of(const struct as_fn_process *p)
 }
 
 /* Of two values Student's t with one degree of freedom: wide, and true. */
-static void pair_interval(const double *v, struct as_fn_estimate *e)
+static void pair_interval(const double *v, double alpha, struct as_fn_estimate *e)
 {
-	double half =
-		as_student_quantile(1 - (1 - AS_CONFIDENCE) / 2, 1) * fabs(v[0] - v[1]) / 2;
+	double half = as_student_quantile(1 - alpha / 2, 1) * fabs(v[0] - v[1]) / 2;
 
 	e->low = e->value - half;
 	e->high = e->value + half;
 }
 
-static struct as_fn_estimate estimate(const struct as_fn_side_result *s, figure_of figure,
+static struct as_fn_estimate estimate(const struct as_measuring *m,
+				      const struct as_fn_side_result *s, figure_of figure,
 				      struct as_runs_summary *ret_runs)
 {
 	AS_CLEANUP(as_free_autop) double *v = as_xcalloc(s->processes.n + 1, sizeof *v);
+	double alpha = 1 - (m->q->confidence > 0 ? m->q->confidence : AS_CONFIDENCE);
 	struct as_runs_summary runs;
 	struct as_fn_estimate e;
 	size_t n = 0;
@@ -52,16 +53,16 @@ static struct as_fn_estimate estimate(const struct as_fn_side_result *s, figure_
 		if (!isnan(x))
 			v[n++] = x;
 	}
-	as_runs_summarise(v, n, &runs);
+	as_runs_summarise_at(v, n, alpha, &runs);
 	e = (struct as_fn_estimate){runs.mean, NAN, NAN};
 	if (n >= 3) {
 		e.low = runs.low;
 		e.high = runs.high;
 	} else if (n == 2) {
-		pair_interval(v, &e);
+		pair_interval(v, alpha, &e);
 	}
 	if (ret_runs)
-		*ret_runs = runs;
+		as_runs_summarise(v, n, ret_runs);
 	return e;
 }
 
@@ -114,10 +115,10 @@ void as_measuring_summarise(struct as_measuring *m)
 	for (unsigned side = 0; side < m->sides; side++) {
 		struct as_fn_side_result *s = &r->side[side];
 
-		s->time = estimate(s, q25_of, &s->runs);
-		s->median = estimate(s, median_of, NULL);
-		s->mean = estimate(s, mean_of, NULL);
-		s->cpu = estimate(s, cpu_of, NULL);
+		s->time = estimate(m, s, q25_of, &s->runs);
+		s->median = estimate(m, s, median_of, NULL);
+		s->mean = estimate(m, s, mean_of, NULL);
+		s->cpu = estimate(m, s, cpu_of, NULL);
 		if (r->exact)
 			s->time.low = s->time.high = s->time.value;
 	}

@@ -159,6 +159,11 @@ static void find_groups(const double *sorted, size_t n, struct as_runs_summary *
 
 void as_runs_summarise(const double *v, size_t n, struct as_runs_summary *ret)
 {
+	as_runs_summarise_at(v, n, 0.05, ret);
+}
+
+void as_runs_summarise_at(const double *v, size_t n, double alpha, struct as_runs_summary *ret)
+{
 	size_t k;
 	AS_CLEANUP(as_free_autop) double *x = present(v, n, &k);
 	struct as_trimmed t;
@@ -173,7 +178,7 @@ void as_runs_summarise(const double *v, size_t n, struct as_runs_summary *ret)
 					.max = NAN};
 	if (!k)
 		return;
-	as_trimmed_interval(x, k, k >= AS_RUNS_ENOUGH ? AS_PAIRED_TRIM : 0, 0.05, &t);
+	as_trimmed_interval(x, k, k >= AS_RUNS_ENOUGH ? AS_PAIRED_TRIM : 0, alpha, &t);
 
 	AS_CLEANUP(as_free_autop) double *sorted = as_xreallocarray(NULL, k, sizeof *sorted);
 	double mean;

@@ -37,6 +37,8 @@ struct as_runs_summary {
 	double groups[2]; /* means of the two, where it is one */
 };
 void as_runs_summarise(const double *v, size_t n, struct as_runs_summary *ret);
+/* Likewise with low and high at 1 - alpha. */
+void as_runs_summarise_at(const double *v, size_t n, double alpha, struct as_runs_summary *ret);
 
 /* ret[i] = v[i] stands apart: more than 5 median absolute deviations (scaled) above or below the
  * median, and 2 % of it. Returns how many. NaN stands never apart. */

@@ -85,7 +85,8 @@ setup_file() {
 	END
 	cat >crate/benches/odd.rs <<-'END'
 		use criterion::measurement::{Measurement, ValueFormatter};
-		use criterion::{criterion_group, criterion_main, Criterion, Throughput};
+		use criterion::{criterion_group, criterion_main, BatchSize, Criterion, Throughput};
+		use std::sync::atomic::{AtomicI64, Ordering};
 		struct Misses;
 		impl ValueFormatter for Misses {
 			fn scale_values(&self, _typical: f64, _values: &mut [f64]) -> &'static str { "misses" }
@@ -112,9 +113,45 @@ setup_file() {
 		fn custom(c: &mut Criterion<Misses>) {
 			c.bench_function("misses", |b| b.iter(|| 3 + 3));
 		}
+		struct Stretches;
+		impl Measurement for Stretches {
+			type Intermediate = ();
+			type Value = u64;
+			fn start(&self) {}
+			fn end(&self, _: ()) -> u64 { 1 }
+			fn add(&self, a: &u64, b: &u64) -> u64 { a + b }
+			fn zero(&self) -> u64 { 0 }
+			fn to_f64(&self, v: &u64) -> f64 { *v as f64 }
+			fn formatter(&self) -> &dyn ValueFormatter { &Misses }
+		}
+		static MADE: AtomicI64 = AtomicI64::new(0);
+		struct Alive;
+		impl Measurement for Alive {
+			type Intermediate = ();
+			type Value = u64;
+			fn start(&self) {}
+			fn end(&self, _: ()) -> u64 { MADE.swap(0, Ordering::Relaxed) as u64 }
+			fn add(&self, a: &u64, b: &u64) -> u64 { *a.max(b) }
+			fn zero(&self) -> u64 { 0 }
+			fn to_f64(&self, v: &u64) -> f64 { *v as f64 }
+			fn formatter(&self) -> &dyn ValueFormatter { &Misses }
+		}
+		fn heap() -> Vec<u8> { MADE.fetch_add(1, Ordering::Relaxed); vec![1; 1500] }
+		fn array() -> [u8; 1500] { MADE.fetch_add(1, Ordering::Relaxed); [1; 1500] }
+		fn portions<M: Measurement + 'static>(c: &mut Criterion<M>, name: &str) {
+			let mut g = c.benchmark_group(name);
+			g.bench_function("small", |b| b.iter_batched(heap, |v| v.len(), BatchSize::SmallInput));
+			g.bench_function("large", |b| b.iter_batched_ref(heap, |v| v.len(), BatchSize::LargeInput));
+			g.bench_function("single", |b| b.iter_batched(heap, |v| v.len(), BatchSize::PerIteration));
+			g.bench_function("array", |b| b.iter_batched_ref(array, |v| v.len(), BatchSize::SmallInput));
+		}
+		fn stretches(c: &mut Criterion<Stretches>) { portions(c, "stretches") }
+		fn alive(c: &mut Criterion<Alive>) { portions(c, "alive") }
 		criterion_group!(benches, odd);
 		criterion_group! { name = customs; config = Criterion::default().with_measurement(Misses); targets = custom }
-		criterion_main!(benches, customs);
+		criterion_group! { name = stretched; config = Criterion::default().with_measurement(Stretches); targets = stretches }
+		criterion_group! { name = living; config = Criterion::default().with_measurement(Alive); targets = alive }
+		criterion_main!(benches, customs, stretched, living);
 	END
 	cat >crate/benches/attributes.rs <<-'END'
 		use assay_bench::{black_box, Bencher, BytesCount};
@@ -284,7 +321,10 @@ setup() {
 	[ "$(cat 'home/sum 1000/a/sample.json')" = "$before" ]
 	cmp 'home/sum 1000/b/sample.json' 'home/sum 1000/new/sample.json'
 	run -0 "$plain" --bench --load-baseline b --baseline a 'sum 1000'
-	[[ "$output" == *"time:   ["*"No verdict: a loaded result is not measured in pairs."* ]]
+	[[ "$output" == *"time:   ["*"change: ["*"pairs with the program of 'a'"* ]]
+	sed -i 's/"program":"[^"]*"/"program":"0"/' 'home/sum 1000/b/assay.json'
+	run -0 "$plain" --bench --load-baseline b --baseline a 'sum 1000'
+	[[ "$output" == *"time:   ["*"No verdict: its program is no longer kept."* ]]
 }
 
 @test "a strict baseline that lacks a benchmark: the others are compared, the rest is listed" {
@@ -312,6 +352,87 @@ setup() {
 	[[ "$output" == *"exits: failed:"* ]]
 	[[ "$output" == *"after "*"time:   ["* ]]
 	[[ "$output" == *"misses "*"time:   ["*"0.0000 misses"* ]] # zero is a value
+}
+
+# width of the interval that $output shows, in per cent of the value; in ps … s
+width() {
+	python3 -c '
+import re, sys
+s = {"ps": 1e-12, "ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1}
+v = [float(n) * s[u] for n, u in re.findall(r"([0-9.]+) (ps|ns|µs|ms|s)\b", re.search(r"time: +\[(.*?)\]", sys.argv[1])[1])]
+print((v[2] - v[0]) / v[1])' "$output"
+}
+
+@test "--confidence-level is that of the intervals shown and written" {
+	run -0 "$plain" --bench --measurement-time 0.3 --noplot 'sum 1000'
+	python3 - <<-'END'
+		import json
+		e = json.load(open('home/sum 1000/new/estimates.json'))
+		assert e['low_quartile']['confidence_interval']['confidence_level'] == 0.95, e
+	END
+	run -0 "$plain" --bench --measurement-time 0.3 --confidence-level 0.999999 'sum 1000'
+	wide=$(width)
+	python3 - <<-'END'
+		import json
+		for name in ('new', 'change'):
+		    for key, e in json.load(open('home/sum 1000/' + name + '/estimates.json')).items():
+		        if isinstance(e, dict):
+		            assert e['confidence_interval']['confidence_level'] == 0.999999, (name, key, e)
+	END
+	run -0 "$plain" --bench --measurement-time 0.3 --confidence-level 0.01 'sum 1000'
+	python3 -c 'import sys; assert float(sys.argv[2]) < float(sys.argv[1]) / 4, sys.argv' "$wide" "$(width)"
+}
+
+@test "inputs are timed in portions: few readings of the clock, and few inputs at once" {
+	asked() { # ID -> stretches (or inputs alive) of a batch of 10,000
+		ASSAY_BENCH_WORKER='1 fd=9 do=measure nth=1 iterations=10000 warmups=0 batches=1' ASSAY_BENCH_ID=$1 \
+			"$odd" --bench 9>&1 >/dev/null 2>&1 | sed -n 's/^batch\t\([0-9.]*\)\t.*/\1/p'
+	}
+	# 1500 bytes each, on the heap: 16 KiB and a little, whatever Vec says of itself
+	[ "$(asked stretches/small)" = 500 ]
+	[ "$(asked stretches/large)" = 1000 ]
+	[ "$(asked stretches/single)" = 10000 ]
+	[ "$(asked stretches/array)" = 1000 ] # 1500 bytes that are seen: 10 of them
+	[ "$(asked alive/small)" = 20 ]
+	[ "$(asked alive/array)" = 10 ]
+}
+
+@test "under cargo-criterion it says that it does not speak with it, and measures" {
+	CARGO_CRITERION_PORT=1 run -0 --separate-stderr "$plain" "${quick[@]}" 'sum 1000'
+	[[ "$output" == *"sum 1000 "*"time:   ["* ]]
+	[[ "$stderr" == *"cargo-criterion makes its reports from"*"after cargo bench"* ]]
+}
+
+@test "pages lie where criterion leaves them, lead to each other, and stand alone" {
+	"$plain" "${quick[@]}" 'sum|sized'
+	"$plain" "${quick[@]}" --noplot old
+	python3 - <<-'END'
+		import glob, html.parser, os, urllib.parse
+		pages = {os.path.relpath(p, 'home') for p in glob.glob('home/**/index.html', recursive=True)}
+		assert pages == {'report/index.html', 'sized/report/index.html', 'sum 1000/report/index.html',
+		    *(f'sized/{f}{n}/report/index.html' for f in ('', 'by_ref/') for n in (100, 200))}, pages
+		class Check(html.parser.HTMLParser):
+		    def handle_starttag(self, tag, attrs):
+		        assert tag not in ('script', 'img', 'link'), tag
+		        for key, value in attrs:
+		            assert 'nan' not in value and 'inf' not in value.split('=')[0] or key in ('content',), (key, value)
+		            if key == 'href':
+		                links.add(os.path.normpath(os.path.join(os.path.dirname(page), urllib.parse.unquote(value))))
+		reached, left = set(), ['report/index.html']
+		while left:
+		    page = left.pop()
+		    links = set()
+		    text = open('home/' + page).read()
+		    Check().feed(text)
+		    assert text.endswith('</html>\n'), page
+		    reached.add(page)
+		    for link in links:
+		        if '/old/' not in '/' + link: # without pages of their own
+		            assert link in pages, (page, link)
+		            left += [link] if link not in reached else []
+		assert '<svg' in open('home/sum 1000/report/index.html').read()
+		assert 'low quartile' in open('home/sized/by_ref/100/report/index.html').read()
+	END
 }
 
 @test "arguments that make no sense end with one line and status 2" {

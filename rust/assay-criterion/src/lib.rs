@@ -65,7 +65,7 @@ pub fn black_box<T>(dummy: T) -> T {
 /// How many inputs `iter_batched` makes at a time.
 #[derive(Debug, Clone, Copy, Eq, PartialEq)]
 pub enum BatchSize {
-    /// Ten batches a sample: inputs that take little memory.
+    /// Inputs that take little memory: as many at a time as stay in the cache.
     SmallInput,
     /// A thousand batches a sample.
     LargeInput,
@@ -107,7 +107,7 @@ pub enum Baseline {
     Discard,
 }
 
-/// Accepted; reports are made by `assay bench`.
+/// Accepted; drawings are made without one.
 #[derive(Debug, Clone, Copy)]
 pub enum PlottingBackend {
     Gnuplot,
@@ -255,7 +255,10 @@ impl Default for Criterion {
             measurement: WallTime,
             profiler: Box::new(RefCell::new(ExternalProfiler)),
         };
+        // As criterion: always in 0.3, by that feature from 0.4 on.
+        let pages = cfg!(any(feature = "html_reports", feature = "criterion-0-3"));
         c.number(ffi::CSV, cfg!(feature = "csv_output") as u8 as f64)
+            .number(ffi::PLOTS, pages as u8 as f64)
     }
 }
 

@@ -57,7 +57,8 @@ static const struct row rows[] = {
 	{"baseline-lenient", 0, true, O_LENIENT, 0, NULL,
 	 "NAME  compare with this baseline where it has the benchmark"},
 	{"load-baseline", 0, true, O_LOAD, 0, NULL,
-	 "NAME  take this baseline's results instead of measuring (with --baseline)"},
+	 "NAME  this baseline's results instead of new ones (with --baseline); their programs "
+	 "are compared in pairs where both are kept"},
 	{"discard-baseline", 0, false, O_DISCARD, 0, NULL, "  save nothing"},
 	{"fail-on", 0, true, O_FAIL_ON, 0, " slower never ",
 	 "slower  exit status 3 when a benchmark is slower [never]"},
@@ -88,7 +89,7 @@ static const struct row rows[] = {
 	{"colour", 0, true, O_COLOUR, 0, " auto always never ", NULL},
 	{"verbose", 'v', false, O_VERBOSE, 0, NULL, "  more figures"},
 	{"quiet", 0, false, O_QUIET, 0, NULL, "  one line a benchmark"},
-	{"noplot", 'n', false, O_NOPLOT, 0, NULL, NULL},
+	{"noplot", 'n', false, O_NOPLOT, 0, NULL, "  no pages in report/ folders"},
 	{"plotting-backend", 0, true, O_BACKEND, 0, " gnuplot plotters none ", NULL},
 	{"bench", 0, false, O_BENCH, 0, NULL, NULL},
 	{"nocapture", 0, false, O_NOTHING, 0, NULL, NULL},
@@ -257,6 +258,13 @@ static bool keep(struct parse *p, const struct row *r, const char *value)
 		return p->ignored = true;
 	case O_EXACT:
 		return p->exact = true;
+	case O_NOPLOT:
+		o->numbers[AS_CRITERION_PLOTS] = 0;
+		return true;
+	case O_BACKEND:
+		if (value[0] == 'n')
+			o->numbers[AS_CRITERION_PLOTS] = 0;
+		return true;
 	case O_PROFILE:
 	case O_BUDGET:
 		return keep_seconds(p, r, value);
@@ -359,7 +367,7 @@ static void decide(struct parse *p)
 	if (o->load && !o->baseline)
 		(void)stop(o, 2, "--load-baseline needs --baseline: what to compare with");
 	if (o->load && (p->list || p->test || profile))
-		(void)stop(o, 2, "--load-baseline measures nothing and runs nothing");
+		(void)stop(o, 2, "--load-baseline compares what was saved");
 	if (o->save && o->discard)
 		(void)stop(o, 2, "--save-baseline and --discard-baseline exclude each other");
 	o->numbers[AS_CRITERION_PROFILE_S] = profile ? p->profile_s : NAN;

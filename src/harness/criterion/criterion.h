@@ -34,7 +34,7 @@ enum as_criterion_number { /* NaN: not set */
 			   AS_CRITERION_NOISE,
 			   AS_CRITERION_CONFIDENCE,
 			   AS_CRITERION_SIGNIFICANCE,
-			   AS_CRITERION_PLOTS,  /* accepted */
+			   AS_CRITERION_PLOTS,  /* 1: pages in report/ folders */
 			   AS_CRITERION_COLOUR, /* 0: never, 1: always */
 			   AS_CRITERION_PROFILE_S,
 			   AS_CRITERION_CSV, /* 1: raw.csv beside sample.json */

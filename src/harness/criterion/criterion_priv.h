@@ -164,6 +164,13 @@ int as_criterion_make_folders(const char *path, struct as_error *err);
  * frees. */
 char *as_criterion_home(void);
 
+/* ---- page.c: pages in report/ folders ---- */
+
+int as_criterion_write_page(const char *home, const struct as_criterion_record *r,
+			    const struct as_criterion_change *change, struct as_error *err);
+/* Of all results below home: their groups' pages and the one of all. */
+int as_criterion_write_index(const char *home, struct as_error *err);
+
 /* ---- programs.c: programs of baselines ---- */
 
 /* Puts this program (/proc/self/exe) into home's store once and returns its name there; NULL: it could
@@ -248,6 +255,7 @@ struct as_criterion_run {
 	AS_VEC(char *) missing; /* titles that a strict baseline lacks */
 	char *missing_from;
 	size_t slower, failed, measured;
+	char *pages; /* home of pages that were written: its index is to be */
 	bool terminal, keep_failed;
 };
 
@@ -256,6 +264,10 @@ double as_criterion_number_of(const struct as_criterion_turn *t, enum as_criteri
 const char *as_criterion_home_of(struct as_criterion_run *s, const struct as_criterion *c);
 /* Fills t->stored and t->old, or t->why. */
 void as_criterion_find_baseline(struct as_criterion_run *s);
+/* The kept program of a stored result, if it has the benchmark of this turn; else NULL, and t->why says
+ * why. Caller frees. */
+char *as_criterion_program_of(struct as_criterion_run *s,
+			      const struct as_criterion_stored *stored);
 /* Sees to it that no other benchmark has the folder. */
 void as_criterion_settle_folder(struct as_criterion_run *s);
 

@@ -132,7 +132,7 @@ static void estimates_text(struct as_buf *out, const struct as_criterion_record 
 	add_estimate(&j, "median_abs_dev", &e->mad, e->confidence);
 	add_estimate(&j, "slope", &e->slope, e->confidence);
 	add_estimate(&j, "std_dev", &e->sd, e->confidence);
-	add_estimate(&j, "low_quartile", &e->low_quartile, 0.95);
+	add_estimate(&j, "low_quartile", &e->low_quartile, e->confidence);
 	as_json_end(&j);
 }
 

@@ -218,6 +218,13 @@ void as_criterion_configure(struct as_criterion *c, int argc, const char *const 
 		put(&c->save, NULL);
 	if (!first || !in_main())
 		return;
+	if (getenv("CARGO_CRITERION_PORT"))
+		as_criterion_say(
+			STDERR_FILENO,
+			"note: cargo-criterion makes its reports from samples of one "
+			"process, which are not taken here; the results are in '%s', as "
+			"after cargo bench\n  JSON: assay bench --cargo --format json\n",
+			as_criterion_home_of(state, c));
 	if (o->baseline)
 		check_baseline(c, o->baseline, o->strict);
 	if (o->load)
@@ -319,10 +326,11 @@ static bool old_has(const struct as_criterion_old *o, const struct as_criterion_
 	return false;
 }
 
-/* Fills turn.old, or why. */
-static void find_old(struct as_criterion_run *s)
+char *as_criterion_program_of(struct as_criterion_run *s,
+			      const struct as_criterion_stored *stored)
 {
 	struct as_criterion_turn *t = &s->turn;
+	AS_CLEANUP(as_free_autop) char *path = NULL;
 	struct as_criterion_old *o;
 
 	if (!s->configured) {
@@ -330,25 +338,24 @@ static void find_old(struct as_criterion_run *s)
 			t->why, sizeof t->why,
 			"this program does not take criterion's command line, so it cannot be "
 			"measured in pairs");
-		return;
+		return NULL;
 	}
-	if (!t->stored.program) {
+	if (!stored->program) {
 		as_criterion_why(t->why, sizeof t->why, "its program is not kept%s",
-				 t->stored.own ? "" : " (criterion wrote it)");
-		return;
+				 stored->own ? "" : " (criterion wrote it)");
+		return NULL;
 	}
-	t->old = as_criterion_kept(t->home, t->stored.program);
-	if (!t->old) {
+	path = as_criterion_kept(t->home, stored->program);
+	if (!path) {
 		as_criterion_why(t->why, sizeof t->why, "its program is no longer kept");
-		return;
+		return NULL;
 	}
-	o = old_program(s, t->old);
+	o = old_program(s, path);
 	if (!o->bad && old_has(o, t))
-		return;
+		return AS_STEAL(path);
 	as_criterion_why(t->why, sizeof t->why, "%s",
 			 o->bad ? o->why : "its program has no such benchmark");
-	free(t->old);
-	t->old = NULL;
+	return NULL;
 }
 
 /* Another benchmark's results under our short name: ours get a folder of their own. */
@@ -387,7 +394,7 @@ void as_criterion_find_baseline(struct as_criterion_run *s)
 		return;
 	}
 	if (t->stored.found)
-		find_old(s);
+		t->old = as_criterion_program_of(s, &t->stored);
 	else if (t->c->strict)
 		note_missing(s);
 }
@@ -402,6 +409,7 @@ static void front_begin(void *ctx, const struct assay_bench_spec *spec,
 	as_criterion_settle_folder(s);
 	as_criterion_find_baseline(s);
 	q->here_only = !s->configured;
+	q->confidence = merged->confidence;
 	t->alone = *q;
 	if (t->old) {
 		q->side[1] = q->side[0];
@@ -439,8 +447,14 @@ static void say_missing(struct as_criterion_run *s)
 static int front_close(void *ctx, unsigned failures)
 {
 	struct as_criterion_run *s = ctx;
+	struct as_error err;
 
 	say_missing(s);
+	if (s->pages && as_criterion_write_index(s->pages, &err) < 0) {
+		s->failed++;
+		as_criterion_say(STDERR_FILENO, "error: cannot write the index of pages: %s\n",
+				 err.msg);
+	}
 	if (s->failed)
 		return 1;
 	if (s->slower && s->o.fail_on_slower) {
@@ -537,7 +551,7 @@ int as_criterion_one(struct as_criterion *c, const struct as_criterion_spec *spe
 	spec_fill(&state->turn, &unit, &to);
 	state->turn.to = &to;
 	if (!as_criterion_is_worker() && in_main() && state->o.load) {
-		if (front_selects(state, &to, state->turn.id.full))
+		if (!as_bench_interrupted && front_selects(state, &to, state->turn.id.full))
 			as_criterion_result_load(state);
 	} else {
 		state->in_one = true;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What becomes of a result: figures, change, text, files. */
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "harness/criterion/criterion_priv.h"
+#include "stats/interval.h"
 
 static void put(char **to, const char *text)
 {
@@ -23,16 +25,29 @@ static struct as_criterion_estimate change_of(const struct as_trimmed *ln)
 					      .se = ln->se * exp(ln->value)};
 }
 
-/* Of the processes' means, pair by pair. */
-static struct as_trimmed means_of(const struct as_fn_result *r)
+static double confidence_of(const struct as_criterion_turn *t)
+{
+	return as_criterion_number_of(t, AS_CRITERION_CONFIDENCE, 0.95);
+}
+
+/* Of a figure of the processes (its place in the struct), pair by pair. */
+static struct as_trimmed pairs_of(const struct as_criterion_turn *turn,
+				  const struct as_fn_result *r, size_t at)
 {
 	size_t n = AS_MIN(r->side[0].processes.n, r->side[1].processes.n);
 	double *d = as_xcalloc(n + 1, sizeof *d);
 	struct as_trimmed t;
 
-	for (size_t i = 0; i < n; i++)
-		d[i] = log(r->side[1].processes.v[i].mean / r->side[0].processes.v[i].mean);
-	as_trimmed_interval(d, n, AS_PAIRED_TRIM, 0.05, &t);
+	for (size_t i = 0; i < n; i++) {
+		const char *old = (const char *)&r->side[0].processes.v[i],
+			   *now = (const char *)&r->side[1].processes.v[i];
+		double v[2];
+
+		memcpy(&v[0], old + at, sizeof v[0]);
+		memcpy(&v[1], now + at, sizeof v[1]);
+		d[i] = v[0] == v[1] ? 0 : log(v[1] / v[0]); /* both may be zero */
+	}
+	as_trimmed_interval(d, n, AS_PAIRED_TRIM, 1 - confidence_of(turn), &t);
 	free(d);
 	return t;
 }
@@ -68,15 +83,23 @@ static void change_fill(const struct as_criterion_turn *t, const struct as_fn_re
 			struct as_criterion_change *c)
 {
 	double work = work_ratio(t), by = log(work);
-	struct as_trimmed q25 = shifted(r->by_q25, by), median = shifted(r->by_median, by);
-	struct as_trimmed mean = shifted(means_of(r), by);
+	struct as_trimmed judged = shifted(r->by_q25, by), shown = r->by_q25;
+	struct as_trimmed median = pairs_of(t, r, offsetof(struct as_fn_process, median));
+	struct as_trimmed mean = pairs_of(t, r, offsetof(struct as_fn_process, mean));
+
+	if (r->d.n)
+		as_trimmed_interval(r->d.v, r->d.n, AS_PAIRED_TRIM, 1 - confidence_of(t),
+				    &shown);
+	shown = shifted(shown, by);
+	median = shifted(median, by);
+	mean = shifted(mean, by);
 
 	*c = (struct as_criterion_change){
 		.mean = change_of(&mean),
 		.median = change_of(&median),
-		.low_quartile = change_of(&q25),
-		.confidence = 0.95,
-		.verdict = work == 1 ? r->look.verdict : verdict_of(&q25, r->delta),
+		.low_quartile = change_of(&shown),
+		.confidence = confidence_of(t),
+		.verdict = work == 1 ? r->look.verdict : verdict_of(&judged, r->delta),
 		.work = work,
 		.baseline = t->c->compare,
 		.pairs = r->d.n,
@@ -87,8 +110,7 @@ static void estimate(const struct as_criterion_turn *t, const double *v, size_t 
 		     const uint32_t *sizes, size_t processes,
 		     struct as_criterion_estimates *ret)
 {
-	as_criterion_estimate(v, n, sizes, processes,
-			      as_criterion_number_of(t, AS_CRITERION_CONFIDENCE, 0.95), ret);
+	as_criterion_estimate(v, n, sizes, processes, confidence_of(t), ret);
 }
 
 static const char *keep_program(struct as_criterion_run *s)
@@ -150,6 +172,10 @@ static void write_files(struct as_criterion_run *s, struct as_criterion_record *
 		status = as_criterion_write_change(t->home, &t->id, change, &err);
 	else if (status == AS_OK)
 		as_criterion_remove_change(t->home, &t->id);
+	if (status == AS_OK && as_criterion_number_of(t, AS_CRITERION_PLOTS, 0) > 0) {
+		status = as_criterion_write_page(t->home, r, change, &err);
+		put(&s->pages, t->home);
+	}
 	if (status < 0) {
 		s->failed++;
 		as_criterion_say(STDERR_FILENO, "error: cannot keep the results of '%s': %s\n",
@@ -237,6 +263,8 @@ static void measured(struct as_criterion_run *s, const struct as_fn_result *r)
 	double *scaled = u ? as_xcalloc(n + 1, sizeof *scaled) : NULL;
 	struct as_criterion_estimates est;
 	struct as_criterion_change change;
+	/* of standard errors, as if of a normal distribution */
+	double widths = 2 * as_normal_quantile((1 + confidence_of(t)) / 2);
 
 	for (size_t i = 0; i < processes; i++)
 		sizes[i] = side->processes.v[i].batches;
@@ -245,7 +273,7 @@ static void measured(struct as_criterion_run *s, const struct as_fn_result *r)
 		side->time.value,
 		isnan(side->time.low) ? side->time.value : floor_of(u, side->time.low),
 		isnan(side->time.high) ? side->time.value : side->time.high,
-		isnan(side->time.low) ? 0 : (side->time.high - side->time.low) / 3.92};
+		isnan(side->time.low) ? 0 : (side->time.high - side->time.low) / widths};
 	if (r->sides == 2)
 		change_fill(t, r, &change);
 
@@ -308,6 +336,37 @@ void as_criterion_result(struct as_criterion_run *s, struct as_fn_result *r)
 	as_fn_result_clear(&again);
 }
 
+/* Both programs of two stored results in pairs, measured now. False: it cannot be, t->why says why. */
+static bool pair_stored(struct as_criterion_run *s, const struct as_criterion_stored *loaded,
+			struct as_fn_result *ret)
+{
+	struct as_criterion_turn *t = &s->turn;
+	AS_CLEANUP(as_free_autop) char *now = NULL;
+	struct as_error err = {0};
+
+	if (!t->old)
+		return false;
+	now = as_criterion_program_of(s, loaded);
+	if (!now)
+		return false;
+
+	struct as_fn_request q = {
+		.id = t->id.full,
+		.side = {{.exe = t->old, .argv = s->argv}, {.exe = now, .argv = s->argv}},
+		.sides = 2,
+		.budget_s = as_criterion_number_of(t, AS_CRITERION_MEASUREMENT_S, 0),
+		.delta = as_criterion_number_of(t, AS_CRITERION_NOISE, 0),
+		.alpha = as_criterion_number_of(t, AS_CRITERION_SIGNIFICANCE, 0),
+		.processes = (uint64_t)as_criterion_number_of(t, AS_CRITERION_SAMPLE_SIZE, 0),
+		.interrupted = &as_bench_interrupted,
+	};
+
+	if (as_fn_measure(&q, ret, &err) == AS_OK && !ret->failed)
+		return true;
+	as_criterion_why(t->why, sizeof t->why, "%.300s", ret->failed ? ret->failed : err.msg);
+	return false;
+}
+
 void as_criterion_result_load(struct as_criterion_run *s)
 {
 	struct as_criterion_turn *t = &s->turn;
@@ -324,8 +383,13 @@ void as_criterion_result_load(struct as_criterion_run *s)
 		return;
 	}
 	as_criterion_find_baseline(s);
-	as_criterion_why(t->why, sizeof t->why, "a loaded result is not measured in pairs");
 
+	struct as_fn_result pairs = {0};
+	struct as_criterion_change change;
+	bool paired = pair_stored(s, &stored, &pairs);
+
+	if (paired)
+		change_fill(t, &pairs, &change);
 	uint32_t *ones = as_xcalloc(stored.iters.n, sizeof *ones);
 
 	for (size_t i = 0; i < stored.iters.n; i++) {
@@ -337,7 +401,9 @@ void as_criterion_result_load(struct as_criterion_run *s)
 	if (!isnan(stored.low_quartile))
 		est.low_quartile = (struct as_criterion_estimate){
 			stored.low_quartile, stored.low_quartile, stored.low_quartile, 0};
-	show(s, &est, NULL, NULL);
+	show(s, &est, paired ? &pairs : NULL, paired ? &change : NULL);
+	s->slower += paired && change.verdict == AS_VERDICT_SLOWER;
+	as_fn_result_clear(&pairs);
 	free(ones);
 	as_criterion_stored_clear(&stored);
 }
