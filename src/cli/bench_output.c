@@ -140,12 +140,14 @@ static int write_page(const struct as_bench_args *a, const struct as_bench_set *
 
 int as_bench_print(const struct as_cmd_ctx *ctx, struct as_bench_set *set, struct as_error *err)
 {
+	static const char *const units[] = {NULL, "us", "ms", "s"}; /* enum as_hyperfine_unit */
 	const struct as_bench_args *a = ctx->args;
 	AS_CLEANUP(as_buf_clear) struct as_buf out = {0};
 	struct as_style style = as_bench_style_of(ctx);
 	bool taken = false;
 	int r = AS_OK;
 
+	set->time_unit = units[a->unit];
 	if (a->amend)
 		a->amend(a->amend_ctx, set);
 	if (a->sort == AS_BENCH_SORT_MEAN && set->benches.n)

@@ -2,7 +2,9 @@
 /* Commands in rounds: see rounds.h. */
 #include "measure/rounds.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -36,6 +38,7 @@ struct state {
 	size_t *order; /* of this round */
 	uint64_t random;
 	uint32_t round;
+	uint64_t warm_up;               /* which of the rounds that do not count */
 	uint64_t began_ns, deadline_ns; /* 0: no hard end */
 	struct as_strays strays;
 };
@@ -202,6 +205,7 @@ static int run_arm(struct state *s, size_t at, bool keep, struct as_error *err)
 {
 	const struct as_arm *arm = &s->q->arms[at];
 	struct as_run_request q = arm->run;
+	char number[32];
 	struct as_run run;
 	int e;
 
@@ -213,6 +217,9 @@ static int run_arm(struct state *s, size_t at, bool keep, struct as_error *err)
 	if (!s->q->keep_strays && arm->prepare)
 		as_strays_mark(&s->strays); /* a server that it started may stay */
 	q.env_pad_bytes = (unsigned)(next_random(s) % AS_ENV_PAD_MAX);
+	snprintf(number, sizeof number, keep ? "%" PRIu64 : "warmup-%" PRIu64,
+		 keep ? (uint64_t)s->r->v[at].runs.v.n : s->warm_up);
+	q.number = number;
 	q.interrupted = s->q->interrupted;
 	q.impatient = !s->q->failure_ends;
 	q.deadline_ns = run_deadline(s);
@@ -436,7 +443,7 @@ static int warm_up(struct state *s, struct as_error *err)
 {
 	int e = STEP_ON;
 
-	for (uint64_t i = 0; i < s->q->warmup && e == STEP_ON; i++) {
+	for (; s->warm_up < s->q->warmup && e == STEP_ON; s->warm_up++) {
 		for (size_t a = 0; a < s->q->n; a++)
 			s->arms[a].active = !s->r->v[a].out;
 		e = run_round(s, false, err);

@@ -23,9 +23,11 @@
 #include "measure/wait.h"
 #include "measure/watch.h"
 
-#define PAD_VARIABLE  "ASSAY_PAD"
-#define HELD_TRIES    500
-#define HELD_PAUSE_NS 100000
+#define PAD_VARIABLE    "ASSAY_PAD"
+#define NUMBER_VARIABLE "HYPERFINE_ITERATION"
+#define NUMBER_MAX      32
+#define HELD_TRIES      500
+#define HELD_PAUSE_NS   100000
 
 const struct as_metric_info as_metrics[AS_M_COUNT_] = {
 #define AS_M(id, name, unit, text) {name, unit, text, false},
@@ -50,6 +52,8 @@ struct redirection {
 	cpu_set_t cpus;
 	bool pinned;
 	int pipe_fd; /* where its output is read; -1: none */
+	bool numbered;
+	const char *number; /* what the environment had before, NAME=…; NULL: nothing */
 };
 
 #define PIPE_BYTES (256 << 10)
@@ -102,6 +106,24 @@ static void restore(struct redirection *r)
 	if (r->pinned)
 		(void)sched_setaffinity(0, sizeof r->cpus, &r->cpus); /* as it was before */
 	(void)unsetenv(PAD_VARIABLE);
+	if (r->numbered && r->number)
+		(void)putenv((char *)(uintptr_t)r->number); /* its own text again */
+	else if (r->numbered)
+		(void)unsetenv(NUMBER_VARIABLE);
+}
+
+/* As above; the variable that was there before is back when the child is made. */
+static void number_child(const struct as_run_request *q, struct redirection *r)
+{
+	static char number[sizeof NUMBER_VARIABLE + NUMBER_MAX];
+	const char *before = getenv(NUMBER_VARIABLE);
+
+	if (!q->number)
+		return;
+	r->number = before ? before - sizeof NUMBER_VARIABLE : NULL;
+	r->numbered = true;
+	snprintf(number, sizeof number, NUMBER_VARIABLE "=%s", q->number);
+	(void)putenv(number); /* out of memory: without */
 }
 
 static int prepare_child(const struct as_run_request *q, struct redirection *r,
@@ -122,6 +144,7 @@ static int prepare_child(const struct as_run_request *q, struct redirection *r,
 		pad[name + 1 + n] = 0;
 		(void)putenv(pad); /* out of memory: not moved */
 	}
+	number_child(q, r);
 	if (q->cpus) {
 		(void)sched_getaffinity(0, sizeof r->cpus, &r->cpus);
 		if (sched_setaffinity(0, sizeof *q->cpus, q->cpus) < 0)

@@ -81,6 +81,9 @@ struct as_run_request {
 	const cpu_set_t *cpus; /* that it may run on; NULL: as we may */
 	/* length of a variable added, so that stacks start elsewhere; AS_ENV_PAD_MAX at most */
 	unsigned env_pad_bytes;
+	const char *
+		number; /* HYPERFINE_ITERATION of its environment, for scripts that number what they
+			     * write; NULL: as it is with us */
 	const struct as_plan *plan;       /* events to count; NULL: none */
 	const struct as_watch_rows *rows; /* given in intervals, needs a plan; NULL: none */
 	const volatile int *interrupted;  /* set: the signal is passed on; may be NULL */

@@ -26,6 +26,8 @@ void as_bench_markdown(const struct as_bench_set *s, struct as_buf *out);
 /* Three significant digits: "1.82 µs", "0.530 ns", "3.10 MiB", "12.4 k"; unit as in as_bench. "-" for
  * NaN. */
 void as_bench_value(struct as_buf *out, const char *unit, double x);
+/* Likewise, with times in `time_unit` ("us", "ms", "s") whatever their size; NULL: as above. */
+void as_bench_value_in(struct as_buf *out, const char *time_unit, const char *unit, double x);
 /* "+2.4 % [-0.9, +5.6]"; "x2.31 [2.28, 2.35]" where the ratio is above 2 or below a half. */
 void as_bench_change(struct as_buf *out, const struct as_bench_estimate *ratio);
 /* "2.20 GiB/s, 1.02 M elem/s"; nothing when there is no throughput. */

@@ -93,6 +93,29 @@ void as_bench_value(struct as_buf *out, const char *unit, double x)
 	}
 }
 
+void as_bench_value_in(struct as_buf *out, const char *time_unit, const char *unit, double x)
+{
+	bool micro = time_unit && strcmp(time_unit, "us") == 0;
+	double by = micro ? 1e6 : time_unit && strcmp(time_unit, "ms") == 0 ? 1e3 : 1;
+
+	if (!time_unit || (unit && strcmp(unit, "s") != 0) || !isfinite(x)) {
+		as_bench_value(out, unit, x);
+		return;
+	}
+	if (x < 0)
+		as_buf_addc(out, '-');
+	x = fabs(x) * by;
+	if (x < 0.995)
+		as_buf_addf(out, "%.3g", x); /* 0, too */
+	else if (x < 999.5)
+		three(out, x);
+	else if (x < 1e18)
+		as_fmt_count(out, (uint64_t)(x + 0.5));
+	else
+		as_buf_addf(out, "%.2e", x);
+	as_buf_addf(out, " %s", micro ? "µs" : time_unit);
+}
+
 static void percent(struct as_buf *out, double ratio)
 {
 	double p = 100 * (ratio - 1);

@@ -118,7 +118,8 @@ static void set_text(struct as_grid_line *l, size_t column, const char *text, en
 	as_grid_set(l, column, &b, ink);
 }
 
-static void half_width(const struct as_bench *b, struct as_buf *out)
+static void half_width(const struct as_bench_set *s, const struct as_bench *b,
+		       struct as_buf *out)
 {
 	double half = (b->time.high - b->time.low) / 2, of = fabs(b->time.value);
 
@@ -128,7 +129,7 @@ static void half_width(const struct as_bench *b, struct as_buf *out)
 		as_buf_addf(out, half / of < 0.0995 ? "±%.1f %%" : "±%.0f %%", 100 * half / of);
 	else if (half > 0) {
 		as_buf_adds(out, "±");
-		as_bench_value(out, b->unit, half);
+		as_bench_value_in(out, s->time_unit, b->unit, half);
 	}
 }
 
@@ -165,7 +166,7 @@ static void figures(const struct report *r, const struct as_bench *b, struct as_
 	bool few = b->samples.n < 8 && b->batch_times.n > b->samples.n;
 
 	metric_word(r->set, b, l);
-	as_bench_value(&text, b->unit, b->time.value);
+	as_bench_value_in(&text, r->set->time_unit, b->unit, b->time.value);
 	as_grid_set(l, COL_TIME, &text, AS_INK_STRONG);
 	as_bench_spark(&text, few ? b->batch_times.v : b->samples.v,
 		       few ? b->batch_times.n : b->samples.n);
@@ -175,9 +176,9 @@ static void figures(const struct report *r, const struct as_bench *b, struct as_
 	memory(b, &text);
 	as_grid_set(l, COL_MEMORY, &text, AS_INK_FAINT);
 	if (b->max > b->min) {
-		as_bench_value(&text, b->unit, b->min);
+		as_bench_value_in(&text, r->set->time_unit, b->unit, b->min);
 		as_buf_adds(&text, " … ");
-		as_bench_value(&text, b->unit, b->max);
+		as_bench_value_in(&text, r->set->time_unit, b->unit, b->max);
 	}
 	as_grid_set(l, COL_RANGE, &text, AS_INK_FAINT);
 }
@@ -192,12 +193,12 @@ static char *clocks_below(const struct report *r, const struct as_bench *b)
 	if (b->kind != AS_BENCH_COMMAND || isnan(other->value))
 		return NULL;
 	as_buf_addf(&line, "%s ", by_cpu ? "wall" : "cpu");
-	as_bench_value(&line, "s", other->value);
+	as_bench_value_in(&line, r->set->time_unit, "s", other->value);
 	if (!isnan(b->user.value)) {
 		as_buf_adds(&line, ", user ");
-		as_bench_value(&line, "s", b->user.value);
+		as_bench_value_in(&line, r->set->time_unit, "s", b->user.value);
 		as_buf_adds(&line, ", system ");
-		as_bench_value(&line, "s", b->system.value);
+		as_bench_value_in(&line, r->set->time_unit, "s", b->system.value);
 	}
 	if (b->processes)
 		as_buf_addf(&line, ", %ju runs", (uintmax_t)b->processes);
@@ -216,7 +217,7 @@ static struct as_grid_line *add_bench(struct report *r, const struct as_bench *b
 		as_buf_addf(&text, " (%s)", b->side);
 	as_grid_set(l, COL_NAME, &text, AS_INK_PLAIN);
 	figures(r, b, l);
-	half_width(b, &text);
+	half_width(r->set, b, &text);
 	as_grid_set(l, COL_SURE, &text, AS_INK_PLAIN);
 	append_below(l, clocks_below(r, b));
 	append_below(l, notes_below(r, &b->notes, NULL));

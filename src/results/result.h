@@ -141,6 +141,8 @@ struct as_bench_set {
 	AS_VEC(struct as_bench_complexity) complexities;
 	struct as_bench_notes notes;
 	bool judged; /* as_bench_judge was here */
+	const char *
+		time_unit; /* static: that texts show times in: "us", "ms", "s"; NULL: as each fits */
 };
 void as_bench_set_clear(struct as_bench_set *s);
 /* By name and side (NULL: any side); NULL when there is none. */

@@ -126,6 +126,26 @@ assert c["verdict"] == "slower" and c["ratio"] > 2, c'
 	[[ $output != *copied* ]]
 }
 
+@test "each run is told its number, as hyperfine does it" {
+	HYPERFINE_ITERATION=mine run -0 assay bench -r 3 -w 2 --shell --prepare 'echo "p $HYPERFINE_ITERATION" >>log' \
+		-n a -n b 'echo "a $HYPERFINE_ITERATION" >>log' 'echo "b $HYPERFINE_ITERATION" >>log'
+	for k in a b; do
+		[ "$(grep "^$k " log | tr '\n' ,)" = "$k warmup-0,$k warmup-1,$k 0,$k 1,$k 2," ]
+	done
+	[ "$(grep -c '^p mine$' log)" = "$(grep -c '^p' log)" ] # what is around the runs has ours
+}
+
+@test "--time-unit: of the text, too" {
+	run -0 assay bench -r 2 -u microsecond 'sleep 0.02'
+	grep -qE 'sleep 0.02 .* [2-9][0-9],[0-9]{3} µs ' <<<"$output"
+	[[ $output != *' ms'* ]]
+	run -0 assay bench -r 2 --time-unit second 'sleep 0.02'
+	grep -qE 'sleep 0.02 .* 0\.0[2-9]' <<<"$output"
+	[[ $output != *' ms'* ]]
+	run -0 assay bench -r 2 'sleep 0.02'
+	[[ $output == *' ms'* ]]
+}
+
 @test "usage" {
 	run -2 assay bench
 	run -2 assay bench ''
