@@ -60,7 +60,8 @@ static int spawn(const struct as_child_request *q, const int write_end[2], pid_t
 	posix_spawnattr_setpgroup(&attr, 0);
 	posix_spawnattr_setsigmask(&attr, &none);
 	posix_spawnattr_setsigdefault(&attr, &usual);
-	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO,
+					 q->input ? q->input : "/dev/null", O_RDONLY, 0);
 	route(&actions, STDOUT_FILENO, q->output_to_errors ? STDERR_FILENO : write_end[0]);
 	route(&actions, STDERR_FILENO, write_end[1]);
 	if (q->folder)

@@ -7,7 +7,7 @@
  *	if (r == AS_OK && c.wait_status == 0) …	as_buf_str(&c.out)
  *	as_child_clear(&c);
  *
- * Standard input is /dev/null. It runs in a process group of its own, which is killed when the time
+ * It runs in a process group of its own, which is killed when the time
  * is over or the caller was interrupted, and after its end where a process it left behind still
  * holds its output. Output beyond the limit is read and thrown away.
  *
@@ -23,6 +23,7 @@
 struct as_child_request {
 	const char *const *argv;         /* NULL-terminated; searched for in PATH */
 	const char *folder;              /* where it runs; NULL: here */
+	const char *input;               /* file for standard input; NULL: /dev/null */
 	char *const *environment;        /* NULL: ours */
 	double timeout_s;                /* 0: none */
 	size_t output_max;               /* bytes of each stream that are kept; 0: 64 MiB */

@@ -3,6 +3,7 @@
 #include "bench/project.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -240,6 +241,26 @@ static int open_trees(const struct as_project_request *q, struct as_project *p,
 	return r;
 }
 
+/* Where cargo failed: a path that leads out of the repository leads elsewhere in a copy of it. */
+static void say_outside(const struct as_project_request *q, const struct as_project *p,
+			struct as_error *err)
+{
+	AS_CLEANUP(as_free_autop) char *top = realpath(p->trees.top, NULL);
+	AS_CLEANUP(as_buf_clear) struct as_buf which = {0};
+	struct as_cargo_benches_request cargo = q->cargo;
+	size_t n = strlen(err->msg);
+
+	cargo.interrupted = q->interrupted;
+	if (!top || !as_cargo_outside(&cargo, top, &which))
+		return;
+	(void)snprintf(
+		err->msg + n, sizeof err->msg - n,
+		"\n  it takes '%s', outside of the repository: --against builds copies of "
+		"the repository, and relative paths out of it lead nowhere there. Make it a "
+		"git submodule, or name it by its whole path",
+		as_buf_str(&which));
+}
+
 static int build_side(const struct as_project_request *q, struct as_project *p, int side,
 		      int *ret_status, struct as_error *err)
 {
@@ -252,6 +273,8 @@ static int build_side(const struct as_project_request *q, struct as_project *p, 
 		r = take_program(q, p, side, err);
 	if (r < 0 && r != AS_E_CANCELLED) {
 		as_wrap(err, "cannot build %s", p->labels[side]);
+		if (q->use_cargo)
+			say_outside(q, p, err);
 		as_worktree_say_full(p->trees.slot, err);
 	}
 	return r;

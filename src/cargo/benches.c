@@ -213,6 +213,37 @@ int as_cargo_build_benches(const struct as_cargo_benches_request *q,
 	return r;
 }
 
+static bool is_within(const char *folder, const char *top)
+{
+	size_t n = strlen(top);
+
+	return strncmp(folder, top, n) == 0 && (folder[n] == '/' || !folder[n]);
+}
+
+bool as_cargo_outside(const struct as_cargo_benches_request *q, const char *top,
+		      struct as_buf *out)
+{
+	struct as_cargo_metadata meta = {0};
+	bool found = false;
+	int status = 0;
+
+	if (read_metadata(q, &meta, &status, NULL) == AS_OK) {
+		as_vec_foreach (package, &meta.packages) {
+			as_vec_foreach (path, &package->paths) {
+				AS_CLEANUP(as_free_autop)
+				char *real = realpath(path->folder, NULL);
+
+				if (found || is_within(real ? real : path->folder, top))
+					continue;
+				as_buf_addf(out, "%s' from '%s", path->name, path->folder);
+				found = true;
+			}
+		}
+	}
+	as_cargo_metadata_clear(&meta);
+	return found;
+}
+
 void as_cargo_benches_clear(struct as_cargo_benches *b)
 {
 	for (size_t i = 0; i < b->v.n; i++) {

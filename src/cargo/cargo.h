@@ -64,6 +64,9 @@ struct as_cargo_target {
 	enum as_cargo_kind kind;
 	const char *name;
 };
+struct as_cargo_path { /* a dependency taken from a folder */
+	const char *name, *folder;
+};
 struct as_cargo_package {
 	const char *name, *version, *id, *manifest_path,
 		*default_run; /* default_run: NULL none */
@@ -71,6 +74,7 @@ struct as_cargo_package {
 		*license; /* "" when absent */
 	bool is_default;  /* cargo builds it when no -p is given at the workspace's root */
 	AS_VEC(struct as_cargo_target) targets;
+	AS_VEC(struct as_cargo_path) paths;
 };
 struct as_cargo_metadata {
 	struct as_arena arena;
@@ -136,5 +140,9 @@ struct as_cargo_benches {
 int as_cargo_build_benches(const struct as_cargo_benches_request *q,
 			   struct as_cargo_benches *ret, int *ret_status, struct as_error *err);
 void as_cargo_benches_clear(struct as_cargo_benches *b);
+/* The first dependency of a package of the workspace that is taken from a folder outside of `top` (as
+ * realpath), as "NAME' from 'FOLDER", for messages; false: there is none, or cargo does not tell. */
+bool as_cargo_outside(const struct as_cargo_benches_request *q, const char *top,
+		      struct as_buf *out);
 
 #endif

@@ -82,6 +82,13 @@ static void add_package(struct as_cargo_metadata *m, const json_t *package)
 		if (as_cargo_kind_of(target, &t.kind))
 			as_vec_push(&p.targets, t);
 	}
+	json_array_foreach(json_object_get(package, "dependencies"), at, target)
+	{
+		if (json_is_string(json_object_get(target, "path")))
+			as_vec_push(&p.paths,
+				    (struct as_cargo_path){text_of(m, target, "name", ""),
+							   text_of(m, target, "path", "")});
+	}
 	as_vec_push(&m->packages, p);
 }
 
@@ -134,8 +141,10 @@ int as_cargo_metadata_parse(const char *text, size_t n, struct as_cargo_metadata
 
 void as_cargo_metadata_clear(struct as_cargo_metadata *m)
 {
-	for (size_t i = 0; i < m->packages.n; i++)
+	for (size_t i = 0; i < m->packages.n; i++) {
 		as_vec_clear(&m->packages.v[i].targets);
+		as_vec_clear(&m->packages.v[i].paths);
+	}
 	as_vec_clear(&m->packages);
 	as_arena_clear(&m->arena);
 }

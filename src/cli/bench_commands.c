@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* assay bench COMMAND …: from words to commands, measured and told. */
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +8,10 @@
 
 #include "base/mem.h"
 #include "base/sys.h"
+#include "cli/bench_explain.h"
 #include "cli/bench_priv.h"
 #include "cli/cmds_priv.h"
+#include "history/history.h"
 #include "results/judge.h"
 #include "view/style.h"
 
@@ -488,6 +491,75 @@ static bool anything_measured(const struct as_bench_set *set)
 	return false;
 }
 
+/* ---- what made one slower ---- */
+
+static int check_explain(const struct work *w, struct as_error *err)
+{
+	if (!w->a->project.explain)
+		return AS_OK;
+	if (w->commands.n < 2)
+		return as_fail(
+			err, AS_E_USAGE, 0,
+			"--explain goes with two builds: --against REV, --program twice, "
+			"or a command --vs another");
+	if (w->shell)
+		return as_fail(err, AS_E_USAGE, 0,
+			       "--explain records programs, not a shell: without --shell");
+	return AS_OK;
+}
+
+static const struct as_command *command_of(const struct work *w, const char *name)
+{
+	as_vec_foreach (c, &w->commands) {
+		if (name && strcmp(c->name, name) == 0)
+			return c;
+	}
+	return NULL;
+}
+
+static int explain_one(const struct work *w, const struct as_command *const side[2],
+		       struct as_error *err)
+{
+	struct as_suite_program programs[2] = {{0}};
+	struct as_explain e = {.name = side[1]->name,
+			       .side = programs,
+			       .allocs = {NAN, NAN},
+			       .interrupted = &interrupted};
+	const char *input = side[1]->input;
+	char *paths[2];
+	int r;
+
+	if (input && strcmp(input, "null") != 0)
+		e.input = input;
+	for (int k = 0; k < 2; k++) {
+		paths[k] = as_history_which(side[k]->words.v[0]);
+		programs[k].exe = paths[k] ? paths[k] : side[k]->words.v[0];
+		programs[k].folder = w->ctx->program_folder;
+		e.labels[k] = side[k]->name;
+		e.words[k] = side[k]->words.v + 1;
+	}
+	r = as_bench_explain(&e, err);
+	free(paths[0]);
+	free(paths[1]);
+	return r;
+}
+
+static int explain(const struct work *w, const struct as_bench_set *set, struct as_error *err)
+{
+	size_t done = 0;
+	int r = AS_OK;
+
+	as_vec_foreach (c, &set->comparisons) {
+		const struct as_command *const side[2] = {command_of(w, c->a),
+							  command_of(w, c->b)};
+
+		if (c->verdict == AS_BENCH_SLOWER && side[0] && side[1] && r == AS_OK &&
+		    done++ < AS_EXPLAIN_MOST)
+			r = explain_one(w, side, err);
+	}
+	return r;
+}
+
 static int measure(struct work *w, struct as_error *err)
 {
 	struct progress progress = {.w = w};
@@ -515,6 +587,8 @@ static int measure(struct work *w, struct as_error *err)
 	as_bench_find_growth(&result.set, false);
 	p = anything_measured(&result.set) ? as_bench_print(w->ctx, &result.set, &printing)
 					   : AS_OK;
+	if (r >= 0 && p >= 0 && w->a->project.explain && !result.interrupted)
+		p = explain(w, &result.set, &printing);
 	if (r < 0) {
 		hint_words(w, &failure);
 		*err = failure;
@@ -551,6 +625,8 @@ int as_bench_commands(struct as_cmd_ctx *ctx, struct as_error *err)
 		r = make_overhead(&w, err);
 	if (r == AS_OK)
 		r = find_ignored(&w, err);
+	if (r == AS_OK)
+		r = check_explain(&w, err);
 	if (r == AS_OK && !w.shell)
 		as_fitness_tell(w.commands.v[0].words.v[0],
 				w.commands.n > 1 ? w.commands.v[1].words.v[0] : NULL,

@@ -28,12 +28,16 @@ struct words {
 	AS_VEC(char *) env;
 };
 
-/* "parse/small" -> "parse-small" */
+/* "parse/small" -> "parse-small", "./new x" -> "new-x": no hidden files */
 static char *file_of(const struct as_explain *e, int side)
 {
 	AS_CLEANUP(as_buf_clear) struct as_buf b = {0};
 
-	for (const char *p = e->name; *p && b.len < NAME_MAX_BYTES; p++)
+	const char *from = e->name;
+
+	while (*from && !isalnum((unsigned char)*from) && *from != '_')
+		from++;
+	for (const char *p = *from ? from : e->name; *p && b.len < NAME_MAX_BYTES; p++)
 		as_buf_addc(&b, isalnum((unsigned char)*p) || strchr("._", *p) ? *p : '-');
 	return as_xasprintf("%s-%s.assay", as_buf_str(&b), side ? "head" : "base");
 }
@@ -60,9 +64,9 @@ static void fixed_work(const struct as_explain *e, struct words *w, struct as_bu
 static void program_words(const struct as_explain *e, int side, struct words *w)
 {
 	as_vec_push(&w->v, e->side[side].exe);
-	for (char *const *p = e->words; p && *p; p++)
+	for (char *const *p = e->words[side]; p && *p; p++)
 		as_vec_push(&w->v, *p);
-	if (e->words)
+	if (e->words[side])
 		return;
 	as_vec_push(&w->v, "--bench");
 	if (e->iterations)
@@ -79,6 +83,7 @@ static int assay(const struct words *w, const char *folder, struct as_buf *out,
 	int r = as_child_run(&(struct as_child_request){.argv = w->v.v,
 							.folder = folder,
 							.environment = w->env.v,
+							.input = e->input,
 							.timeout_s = RECORD_S,
 							.interrupted = e->interrupted},
 			     &c, err);
@@ -109,7 +114,7 @@ static int record(const struct as_explain *e, int side, const char *self, const 
 
 	for (; *env; env++)
 		as_vec_push(&w.env, *env);
-	if (!e->words && e->iterations)
+	if (!e->words[side] && e->iterations)
 		fixed_work(e, &w, &question, &id);
 	as_vec_push(&w.env, NULL);
 	for (const char *const *p = (const char *const[]){self, "record", "-q", "-F", "1999",
@@ -160,12 +165,12 @@ static double count_calls(const struct as_explain *e, int side)
 	if (as_plan_make("syscalls", "", &plan, NULL) < 0)
 		return n;
 	as_vec_push(&argv, e->side[side].exe);
-	for (char *const *p = e->words; p && *p; p++)
+	for (char *const *p = e->words[side]; p && *p; p++)
 		as_vec_push(&argv, *p);
 	as_vec_push(&argv, NULL);
 	if (as_plan_probe(&plan, NULL) == AS_OK &&
 	    as_run_once(&(struct as_run_request){.argv = (char *const *)argv.v,
-						 .input = "/dev/null",
+						 .input = e->input ? e->input : "/dev/null",
 						 .output = "/dev/null",
 						 .plan = &plan,
 						 .interrupted = e->interrupted},
@@ -180,7 +185,7 @@ static void counts(const struct as_explain *e, struct as_buf *out)
 {
 	double calls[2] = {NAN, NAN};
 
-	for (int k = 0; k < 2 && e->words; k++)
+	for (int k = 0; k < 2 && e->words[0]; k++)
 		calls[k] = count_calls(e, k);
 	if (!isnan(calls[0]) && !isnan(calls[1]))
 		as_buf_addf(out, "  system calls  %.0f before, %.0f after, in one run\n",

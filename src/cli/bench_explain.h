@@ -16,9 +16,10 @@ struct as_explain {
 	 * side runs for the same time and shares are compared) */
 	const char *id;
 	uint64_t iterations;
-	/* a command: its words after the program; NULL-terminated */
-	char *const *words;
-	double allocs[2]; /* per iteration; NaN: not known */
+	/* a command: its words after the program, of either side; NULL-terminated */
+	char *const *words[2];
+	const char *input; /* of a command: file it reads; NULL: /dev/null */
+	double allocs[2];  /* per iteration; NaN: not known */
 	const volatile int *interrupted;
 };
 /* Records, writes to standard output. A side that cannot be recorded is an error that says why. */

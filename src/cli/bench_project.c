@@ -240,6 +240,16 @@ static int measure(struct as_cmd_ctx *ctx, const struct as_project *p, const cha
 	return r;
 }
 
+/* -p is --prepare for hyperfine's users and --package for cargo's. */
+static bool typed_short(const struct as_cmd_ctx *ctx, char letter)
+{
+	for (char **w = ctx->words; *w && strcmp(*w, "--") != 0; w++) {
+		if ((*w)[0] == '-' && (*w)[1] == letter)
+			return true;
+	}
+	return false;
+}
+
 static int check(struct as_cmd_ctx *ctx, struct as_bench_args *a, struct as_error *err)
 {
 	struct as_bench_project_args *p = &a->project;
@@ -271,7 +281,14 @@ static int check(struct as_cmd_ctx *ctx, struct as_bench_args *a, struct as_erro
 	if (p->explain && !p->against && p->programs.n < 2)
 		return as_fail(
 			err, AS_E_USAGE, 0,
-			"--explain goes with two builds: --against REV, or --program twice");
+			"--explain goes with two builds: --against REV, --program twice, "
+			"or a command --vs another");
+	if (a->prepare.n && p->cargo && !p->package && typed_short(ctx, 'p')) {
+		p->package = a->prepare.v[0]; /* cargo bench -p PKG */
+	} else if (a->prepare.n && p->cargo) {
+		return as_fail(err, AS_E_USAGE, 0,
+			       "--prepare is for commands; a package is chosen with --package");
+	}
 	if (p->against && p->programs.n > 1)
 		return as_fail(err, AS_E_USAGE, 0, "with --against one --program is enough");
 	if ((p->cargo || p->programs.n) && ctx->noperands > 1)
@@ -376,7 +393,7 @@ static int compare_commands(struct as_cmd_ctx *ctx, const struct as_project *p,
 			&(struct as_explain){.name = slash ? slash + 1 : ctx->operands[0],
 					     .labels = {p->labels[0], p->labels[1]},
 					     .side = p->targets.v[0].side,
-					     .words = ctx->operands + 1,
+					     .words = {ctx->operands + 1, ctx->operands + 1},
 					     .allocs = {NAN, NAN},
 					     .interrupted = &interrupted},
 			err);

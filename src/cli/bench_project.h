@@ -60,7 +60,7 @@ struct as_bench_project_args {
 				      "of what is slower: record both sides, show what "       \
 				      "changed"),                                              \
 		AS_BENCH_PROJECT_TEXT(T, package, "package", "PKG", "How cargo builds it",     \
-				      "package of the workspace"),                             \
+				      "package of the workspace; with --cargo also -p"),       \
 		AS_BENCH_PROJECT_FLAG(T, workspace, "workspace", "How cargo builds it",        \
 				      "all packages of it"),                                   \
 		AS_BENCH_PROJECT_TEXT(T, bench, "bench", "NAME", "How cargo builds it",        \

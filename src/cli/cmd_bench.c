@@ -266,7 +266,8 @@ static const struct as_option bench_options[] = {
 	 .choices = "auto|microsecond|millisecond|second",
 	 .def = "auto",
 	 .group = "Output",
-	 .help = "of the exported tables: microsecond, millisecond or second"},
+	 .help = "of times in the text and in exported tables: microsecond, millisecond or "
+		 "second"},
 	{.name = "format",
 	 .type = AS_OPT_CHOICE,
 	 AT(format),
@@ -384,8 +385,7 @@ static int bench_run(struct as_cmd_ctx *ctx, struct as_error *err)
 		return as_bench_self_test(ctx, err);
 	if (p->loaded || p->count)
 		return as_fail(err, AS_E_USAGE, 0, "--loaded and --count go with --self-test");
-	if (p->cargo || p->against || p->programs.n || p->list || p->explain ||
-	    as_bench_is_program(ctx))
+	if (p->cargo || p->against || p->programs.n || p->list || as_bench_is_program(ctx))
 		return as_bench_project(ctx, err);
 	return as_bench_commands(ctx, err);
 }

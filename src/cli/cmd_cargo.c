@@ -187,6 +187,80 @@ static int build_and_run(struct as_cmd_ctx *ctx, const struct as_cmd *cmd, struc
 	return r;
 }
 
+/* ---- cargo assay bench: what cargo bench would run ---- */
+
+/* "--NAME VALUE" of each option that stood before CMD. */
+static void hand_on(const struct as_cmd_ctx *ctx, struct as_texts *made, struct parted *w)
+{
+	for (const struct as_option *o = cargo_options; o->name; o++) {
+		const char *at = (const char *)ctx->args + o->at, *text = NULL;
+		bool given = false;
+
+		if (o->type == AS_OPT_FLAG)
+			memcpy(&given, at, sizeof given);
+		else
+			memcpy(&text, at, sizeof text);
+		if (!given && !text)
+			continue;
+
+		char *name = as_xasprintf("--%s", o->name);
+
+		as_vec_push(made, name);
+		as_vec_push(&w->own, name);
+		if (o->type != AS_OPT_FLAG)
+			as_vec_push(&w->own, (char *)(uintptr_t)text);
+	}
+}
+
+/* Forms of the command that build nothing. */
+static bool is_of_results(const char *word)
+{
+	static const char *const words[] = {"compare", "show", "export", "history",
+					    "--self-test"};
+
+	for (size_t i = 0; word && i < AS_ARRAY_LEN(words); i++) {
+		if (strcmp(word, words[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* bench WORDS -> bench --cargo WORDS, with -p as cargo has it. */
+static int run_bench(struct as_cmd_ctx *ctx, struct as_common_args *common,
+		     struct as_error *err)
+{
+	static char cargo[] = "--cargo", package[] = "--package";
+	struct as_texts made = {0};
+	struct parted w = {0};
+	bool ended = false;
+	int r;
+
+	as_vec_push(&w.own, ctx->operands[0]);
+	if (!is_of_results(ctx->operands[1]))
+		as_vec_push(&w.own, cargo);
+	hand_on(ctx, &made, &w);
+	for (char **word = ctx->operands + 1; *word; word++) {
+		bool short_form = !ended && (*word)[0] == '-' && (*word)[1] == 'p';
+
+		ended |= strcmp(*word, "--") == 0;
+		as_vec_push(&w.own, short_form ? package : *word);
+		if (short_form && (*word)[2])
+			as_vec_push(&w.own, *word + 2 + ((*word)[2] == '='));
+	}
+	as_vec_push(&w.own, NULL);
+	r = as_command_run(&(struct as_command_line){.cmd = &as_cmd_bench,
+						     .nwords = (int)w.own.n - 1,
+						     .words = w.own.v},
+			   common, err);
+	if (r < 0) /* as of bench itself, not of a command that runs a program */
+		ctx->fail_exit = r == AS_E_USAGE ? AS_EXIT_USAGE : AS_EXIT_ERROR;
+	as_vec_foreach (text, &made)
+		free((char *)(uintptr_t)*text);
+	as_vec_clear(&made);
+	as_vec_clear(&w.own);
+	return r;
+}
+
 static int cargo_run(struct as_cmd_ctx *ctx, struct as_error *err)
 {
 	const struct as_cmd *cmd = as_command_find(ctx->operands[0]);
@@ -197,6 +271,8 @@ static int cargo_run(struct as_cmd_ctx *ctx, struct as_error *err)
 
 	if (!cmd || cmd == &as_cmd_cargo)
 		return as_command_unknown(ctx->operands[0], err);
+	if (cmd == &as_cmd_bench)
+		return run_bench(ctx, &common, err);
 	part(ctx->operands, &w);
 	for (size_t i = 0; i < w.own.n; i++)
 		help |= strcmp(w.own.v[i], "--help") == 0 || strcmp(w.own.v[i], "-h") == 0;
@@ -223,7 +299,8 @@ const struct as_cmd as_cmd_cargo = {
 	.examples = {{"cargo assay record -- input.txt",
 		      "the program that cargo run would run"},
 		     {"cargo assay record --bench parse -F 4999", "a benchmark"},
-		     {"cargo assay record -p server --bin worker", "of a workspace"}},
+		     {"cargo assay bench -p server parse",
+		      "what cargo bench would run, measured"}},
 	.operand = "a command: record",
 	.min_operands = 1,
 	.max_operands = -1,

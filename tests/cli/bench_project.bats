@@ -156,6 +156,12 @@ elsewhere() { # the functions are the same, their places are not
 	[ -s app-base.assay ] && [ -s app-head.assay ]
 	run -2 assay bench --explain -- ./app
 	[[ $output == *'--explain goes with two builds'* ]]
+	make -s app && cp app new
+	git checkout -q work.c && make -s app
+	run -0 --separate-stderr assay bench --explain ./app --vs ./new
+	[[ $output == *'slower'*'why ./new is slower: new-base.assay, new-head.assay'*hash* ]]
+	run -2 assay bench --explain --shell ./app --vs ./new
+	[[ $output == *'--explain records programs, not a shell'* ]]
 }
 
 @test 'the same code elsewhere is never slower' {
@@ -421,4 +427,73 @@ elsewhere() { # the functions are the same, their places are not
 	[[ $output == *'go with --self-test'* ]]
 	run -2 assay bench --self-test ls
 	[[ $output == *'takes no command'* ]]
+}
+
+@test 'a path that leads out of the repository is named' {
+	command -v cargo >/dev/null || skip 'cargo is not installed'
+	mkdir -p other/src repo/src
+	printf '[package]\nname = "other"\nversion = "0.1.0"\n' >other/Cargo.toml
+	touch other/src/lib.rs repo/src/lib.rs
+	printf '[package]\nname = "one"\nversion = "0.1.0"\n[dependencies]\nother = { path = "../other" }\n[workspace]\n' >repo/Cargo.toml
+	cd repo
+	git init -q -b main . && git add . && git commit -qm one
+	run -1 assay bench --against main --offline
+	[[ $output == *"cannot build main"*"it takes 'other' from '"*"/other', outside of the repository:"*"by its whole path"* ]]
+}
+
+@test 'a full disk under --against is said, and the repository is left alone' {
+	project
+	mkdir "$BATS_TEST_TMPDIR/small"
+	mount -t tmpfs -o size=4m small "$BATS_TEST_TMPDIR/small" 2>/dev/null || skip 'no right to mount a small file system'
+	git status --porcelain=v2 --branch >before
+	XDG_CACHE_HOME=$BATS_TEST_TMPDIR/small run -1 assay bench --against main \
+		--build 'dd if=/dev/zero of=big bs=64k count=1000 status=none' --program ./big
+	[[ $output == *'cannot build main'*"the disk is full: 0 MiB left where '$BATS_TEST_TMPDIR/small/"* ]]
+	# too little for the checkout itself
+	rm -rf "$BATS_TEST_TMPDIR"/small/* && head -c 3000k /dev/urandom >large && git add large && git commit -qm large
+	git status --porcelain=v2 --branch >before
+	XDG_CACHE_HOME=$BATS_TEST_TMPDIR/small run -1 assay bench --against main --build 'make -s speed' --program ./speed
+	[[ $output == *'the disk is full: '* ]]
+	git status --porcelain=v2 --branch | diff before -
+	git fsck --no-progress >/dev/null
+	[ "$(git worktree list | wc -l)" = 1 ]
+	# with room again the same call works
+	mount -o remount,size=64m "$BATS_TEST_TMPDIR/small"
+	XDG_CACHE_HOME=$BATS_TEST_TMPDIR/small run -0 assay bench --against main --budget 1s --build 'make -s speed' --program ./speed hash
+}
+
+teardown() {
+	! mountpoint -q "$BATS_TEST_TMPDIR/small" || umount "$BATS_TEST_TMPDIR/small"
+}
+
+@test 'cargo assay bench is assay bench --cargo' {
+	command -v cargo >/dev/null || skip 'cargo is not installed'
+	mkdir -p one/benches two/src one/src && touch one/src/lib.rs two/src/lib.rs
+	printf '[workspace]\nmembers = ["one", "two"]\n' >Cargo.toml
+	printf '[package]\nname = "two"\nversion = "0.1.0"\n[lib]\nbench = false\n' >two/Cargo.toml
+	printf '[package]\nname = "one"\nversion = "0.1.0"\n[lib]\nbench = false\n[[bench]]\nname = "fixed"\nharness = false\n' >one/Cargo.toml
+	# what any harness of criterion's kind prints
+	cat >one/benches/fixed.rs <<-'END'
+		fn main() {
+			if std::env::args().any(|a| a == "--list") {
+				println!("first: bench\nsecond: bench");
+			} else {
+				println!("test first ... bench:         100 ns/iter (+/- 1)");
+				println!("test second ... bench:        200 ns/iter (+/- 1)");
+			}
+		}
+	END
+	export CARGO_NET_OFFLINE=true
+	run -0 --separate-stderr cargo assay bench -p one --list
+	[ "$output" = $'first\nsecond' ]
+	run -0 --separate-stderr cargo assay -p one bench --list second
+	[ "$output" = second ]
+	run -0 --separate-stderr assay bench --cargo -p one --list
+	[ "$output" = $'first\nsecond' ]
+	run -2 assay bench --cargo --prepare true --list
+	[[ $output == *'--prepare is for commands; a package is chosen with --package'* ]]
+	run -2 cargo assay bench --no-such-option
+	[[ $output == *"--no-such-option"* ]]
+	run -0 cargo assay bench --help
+	[[ $output == *'assay bench'* ]]
 }
