@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What criterion and libtest print, line by line:
+ * What criterion and libtest print, line by line (divan's table: import_divan.c):
  *	test name ... bench:       1,234.56 ns/iter (+/- 56) = 12 MB/s
  *	name                    time:   [1.0000 us 1.1000 us 1.2000 us]
  *	                        thrpt:  [9.5 MiB/s 10.2 MiB/s 10.9 MiB/s]
@@ -215,6 +215,7 @@ int as_import_lines(const char *what, const char *p, size_t n, struct as_bench_s
 		    struct as_error *err)
 {
 	char line[LINE_MAX_BYTES], before[LINE_MAX_BYTES] = "";
+	struct as_divan divan = {0};
 	bool criterion = false;
 
 	for (size_t at = 0, len; at < n && ret->benches.n <= AS_BENCH_BENCHES_MAX;
@@ -223,7 +224,7 @@ int as_import_lines(const char *what, const char *p, size_t n, struct as_bench_s
 
 		len = end ? (size_t)(end - p) - at : n - at;
 		clean_line(p + at, len, line);
-		if (libtest_line(line, ret))
+		if (libtest_line(line, ret) || as_import_divan_line(&divan, line, ret))
 			continue;
 		if (time_line(line, before, ret))
 			criterion = true;
@@ -231,13 +232,15 @@ int as_import_lines(const char *what, const char *p, size_t n, struct as_bench_s
 			throughput_line(line, ret);
 		memcpy(before, line, sizeof before);
 	}
+	ret->tool = as_xstrdup(divan.on ? "divan" : criterion ? "criterion" : "libtest");
+	as_import_divan_clear(&divan);
 	if (!ret->benches.n)
 		return as_fail(
 			err, AS_E_FORMAT, 0,
 			"'%s' holds no results known here: JSON of assay, hyperfine, Google "
-			"Benchmark or gungraun, or what criterion or cargo bench printed",
+			"Benchmark or gungraun, or what criterion, divan or cargo bench "
+			"printed",
 			what);
-	ret->tool = as_xstrdup(criterion ? "criterion" : "libtest");
 	as_import_one_process(ret, ret->tool);
 	return AS_OK;
 }

@@ -18,6 +18,24 @@ int as_import_gungraun(const char *what, const json_t *root, struct as_bench_set
 int as_import_lines(const char *what, const char *p, size_t n, struct as_bench_set *ret,
 		    struct as_error *err);
 
+/* ---- divan ---- */
+
+#define AS_DIVAN_DEPTH 32
+
+struct as_divan_level {
+	char *name, *path; /* path: with those above it */
+};
+struct as_divan { /* zeroed: no table yet */
+	bool on;
+	size_t before; /* benches of the set that are not divan's */
+	struct as_divan_level level[AS_DIVAN_DEPTH];
+	size_t depth;
+	int allocs; /* rows that still belong to "alloc:" */
+};
+/* Takes a line of divan's table; false: it is none. */
+bool as_import_divan_line(struct as_divan *d, const char *line, struct as_bench_set *set);
+void as_import_divan_clear(struct as_divan *d);
+
 /* ---- criterion ---- */
 
 struct as_criterion_files {

@@ -219,6 +219,80 @@ static void libtests_lines_are_read(void **state)
 	truncate_all(text, true);
 }
 
+static void divans_tree_is_read(void **state)
+{
+	static const char text[] = "Timer precision: 41 ns\n"
+				   "example          fastest       │ slowest       │ median    "
+				   "    │ mean          │ "
+				   "samples │ iters\n"
+				   "├─ sum                         │               │           "
+				   "    │               │     "
+				   "    │\n"
+				   "│  ├─ 10         2.767 ns      │ 3.154 ns      │ 2.788 ns  "
+				   "    │ 2.851 ns      │ 100 "
+				   "    │ 204800\n"
+				   "│  ╰─ 1000       1.2 µs        │ 3.812 µs      │ 2 µs      "
+				   "    │ 3.006 µs      │ 100 "
+				   "    │ 200\n"
+				   "│                833.3 Mitem/s │ 262.3 Mitem/s │ 500 "
+				   "Mitem/s   │ 332.6 Mitem/s │     "
+				   "    │\n"
+				   "├─ ignored       (ignored)     │               │           "
+				   "    │               │     "
+				   "    │\n"
+				   "╰─ inner                       │               │           "
+				   "    │               │     "
+				   "    │\n"
+				   "   ╰─ a│b Vec    57.31 ms      │ 62.51 ms      │ 57.96 ms  "
+				   "    │ 58.55 ms      │ 100 "
+				   "    │ 100\n"
+				   "                 1 GB/s        │ 1 GB/s        │ 2 GB/s    "
+				   "    │ 1 GB/s        │     "
+				   "    │\n"
+				   "                 alloc:        │               │           "
+				   "    │               │     "
+				   "    │\n"
+				   "                   1           │ 1             │ 1.5       "
+				   "    │ 1             │     "
+				   "    │\n"
+				   "                   24 B        │ 24 B          │ 2.4 KB    "
+				   "    │ 24 B          │     "
+				   "    │\n"
+				   "                 dealloc:      │               │           "
+				   "    │               │     "
+				   "    │\n"
+				   "                   7           │ 7             │ 7         "
+				   "    │ 7             │     "
+				   "    │\n"
+				   "                   99 B        │ 99 B          │ 99 B      "
+				   "    │ 99 B          │     "
+				   "    │\n\n";
+	struct as_bench_set s;
+
+	read_text(text, &s);
+	assert_int_equal(s.benches.n, 3);
+	assert_string_equal(s.tool, "divan");
+	assert_string_equal(s.benches.v[0].name, "sum/10");
+	near(s.benches.v[0].time.value, 2.788e-9);
+	near(s.benches.v[0].mean, 2.851e-9);
+	near(s.benches.v[0].min, 2.767e-9);
+	near(s.benches.v[0].max, 3.154e-9);
+	assert_true(isnan(s.benches.v[0].time.low));
+	assert_string_equal(s.benches.v[0].group, "sum");
+	assert_string_equal(s.benches.v[0].value, "10");
+	assert_string_equal(s.benches.v[1].name, "sum/1000");
+	assert_int_equal(s.benches.v[1].throughput, AS_THRPT_ELEMENTS);
+	assert_int_equal(s.benches.v[1].throughput_n, 1000);
+	assert_string_equal(s.benches.v[2].name, "inner/a│b Vec");
+	assert_null(s.benches.v[2].value);
+	assert_int_equal(s.benches.v[2].throughput, AS_THRPT_BYTES);
+	assert_int_equal(s.benches.v[2].throughput_n, 115920000);
+	near(s.benches.v[2].allocs, 1.5);
+	near(s.benches.v[2].alloc_bytes, 2400);
+	as_bench_set_clear(&s);
+	truncate_all(text, true);
+}
+
 /* What 0.3.5, 0.3.6, 0.5.1 and 0.8 print of one result: us and two kinds of µs, - and U+2212. */
 static void criterions_lines_of_all_versions_are_one_result(void **state)
 {
@@ -431,6 +505,7 @@ int main(void)
 		cmocka_unit_test(counts_of_every_version_are_found),
 		cmocka_unit_test(a_summary_without_a_count_is_an_error),
 		cmocka_unit_test(libtests_lines_are_read),
+		cmocka_unit_test(divans_tree_is_read),
 		cmocka_unit_test(criterions_lines_of_all_versions_are_one_result),
 		cmocka_unit_test(long_names_and_rates_are_read),
 		cmocka_unit_test(what_is_nothing_of_all_this_is_told),
