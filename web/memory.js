@@ -6,6 +6,7 @@
 /** @typedef {import('./types.js').Model} Model */
 /** @typedef {import('./types.js').Query} Query */
 /** @typedef {import('./types.js').MeasureName} MeasureName */
+/** @typedef {import('./types.js').Bin} Bin */
 
 /** @type {{name: MeasureName, label: string, unit: 'bytes' | 'count', words: string, domain: number}[]} */
 export const MEASURES = [
@@ -143,4 +144,21 @@ export function bucketLine(line, {from, to, buckets}) {
 			high[b] = Math.max(high[b], line.high[k], line.live[k]);
 	}
 	return {live, high, resident, mapped};
+}
+
+/**
+ * Bins at both ends that come to less than `least` together are one.
+ * @param {Bin[]} bins
+ * @param {number} least
+ * @returns {Bin[]}
+ */
+export function withoutTails(bins, least) {
+	let lo = 0,
+		hi = bins.length,
+		below = 0,
+		above = 0;
+	while (lo < hi && below + bins[lo].count < least) below += bins[lo++].count;
+	while (hi > lo && above + bins[hi - 1].count < least) above += bins[--hi].count;
+	const tail = (/** @type {string} */ label, /** @type {number} */ n) => (n ? [{label, count: n}] : []);
+	return [...tail('less', below), ...bins.slice(lo, hi), ...tail('more', above)];
 }

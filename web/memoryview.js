@@ -4,7 +4,7 @@
 import {el, fill, cssColor} from './page.js';
 import {plainWords, sentence, sentenceText, term, termMark} from './glossary.js';
 import {bytes, count, duration, middle, percent, shareText} from './format.js';
-import {bucketLine, liveLine, measureOf} from './memory.js';
+import {bucketLine, liveLine, measureOf, withoutTails} from './memory.js';
 import {fillMeter, whereText} from './cells.js';
 import {axisLabel, drawAxis, sizedCanvas} from './lanes.js';
 import {showTip} from './layer.js';
@@ -18,7 +18,8 @@ import {exitText, functionName, overviewNext, overviewTarget, overviewTrust} fro
 const MEMORY_NAME = 90,
 	MEMORY_ROWS = 6,
 	MEMORY_AXIS = 18,
-	MEMORY_SCALE = 64;
+	MEMORY_SCALE = 64,
+	MEMORY_TAIL = 0.002;
 
 /** @param {Model} model */
 function memoryOf(model) {
@@ -77,8 +78,7 @@ export function makeMemoryOverview(page) {
 				chart.legend,
 			),
 			memoryHot(page),
-			memoryReallocs(page),
-			memoryTypes(page),
+			el('div', {class: 'cards'}, memoryTypes(page), memoryReallocs(page)),
 			memoryBins('Sizes', 'blocks by the bytes that were asked for at first', memoryOf(model).sizes),
 			memoryBins('Lives', 'freed blocks by the time they lived', memoryOf(model).lifetimes),
 			overviewTrust(page),
@@ -250,6 +250,7 @@ function memoryBins(title, note, bins) {
 	const most = bins.reduce((m, b) => Math.max(m, b.count), 0),
 		all = bins.reduce((s, b) => s + b.count, 0);
 	if (!most) return null;
+	const shown = withoutTails(bins, all * MEMORY_TAIL);
 	return el(
 		'section',
 		{class: 'card'},
@@ -257,12 +258,12 @@ function memoryBins(title, note, bins) {
 		el(
 			'div',
 			{class: 'bins', role: 'list'},
-			...bins.flatMap(b => [
+			...shown.flatMap(b => [
 				el('span', {class: 'label number'}, b.label),
 				el(
 					'span',
 					{class: 'track', role: 'listitem', 'aria-label': `${b.label}: ${count(b.count)}`},
-					el('span', {class: 'bar-fill', style: {width: `${(b.count / most) * 100}%`}}),
+					el('span', {class: 'bar-fill', style: {width: `${(b.count / most) * 100}%`, 'min-width': b.count ? '1px' : '0'}}),
 				),
 				el('span', {class: 'number soft', title: count(b.count)}, percent(b.count / all)),
 			]),

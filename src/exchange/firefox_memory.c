@@ -79,6 +79,8 @@ void as_fx_native_allocations(struct as_fx *x, uint32_t thread)
 	struct events e = {.nbegun = 0};
 	uint64_t end = as_since_start(m, as_recording_end(m)), peak;
 
+	/* The reader's range ends before what happens at its end. */
+	end -= AS_MIN(end, 1000u);
 	as_model_heap_sum(m, &sum);
 	peak = AS_MIN(as_since_start(m, sum.peak_ns), end);
 	find_events(x, thread, &e);
@@ -136,6 +138,36 @@ static size_t main_thread(const struct as_model *m, const uint32_t *threads, siz
 	return n;
 }
 
+/* How the reader is to draw it: what it gives its own memory tracks, less what we do not count. */
+static void put_display(struct as_fx *x)
+{
+	static const struct {
+		const char *source, *label;
+	} rows[] = {{"accumulated", "allocated at this time"},
+		    {"count-range", "range in the graph"}};
+
+	as_json_obj(&x->j, "display");
+	as_json_str(&x->j, "graphType", "line-accumulated");
+	as_json_str(&x->j, "unit", "bytes");
+	as_json_str(&x->j, "color", "orange");
+	as_json_null(&x->j, "markerSchemaLocation");
+	as_json_u64(&x->j, "sortWeight", 20);
+	as_json_str(&x->j, "label", "Memory");
+	as_json_arr(&x->j, "tooltipRows");
+	for (size_t i = 0; i < AS_ARRAY_LEN(rows); i++) {
+		as_json_obj(&x->j, NULL);
+		as_json_str(&x->j, "type", "value");
+		as_json_str(&x->j, "source", rows[i].source);
+		as_json_obj(&x->j, "format");
+		as_json_str(&x->j, "unit", "bytes");
+		as_json_end(&x->j);
+		as_json_str(&x->j, "label", rows[i].label);
+		as_json_end(&x->j);
+	}
+	as_json_end(&x->j);
+	as_json_end(&x->j);
+}
+
 static void put_counter(struct as_fx *x, const struct as_m_process *p, size_t thread,
 			const struct moments *t)
 {
@@ -146,6 +178,7 @@ static void put_counter(struct as_fx *x, const struct as_m_process *p, size_t th
 	as_json_str(&x->j, "name", "malloc");
 	as_json_str(&x->j, "category", "Memory");
 	as_json_str(&x->j, "description", "Bytes that are allocated");
+	put_display(x);
 	as_json_str(&x->j, "pid", pid.p);
 	as_json_u64(&x->j, "mainThreadIndex", thread);
 	as_json_obj(&x->j, "samples");

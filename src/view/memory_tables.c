@@ -338,6 +338,20 @@ static void json_document(const struct as_report_request *q, const struct as_sel
 	as_buf_addc(out, '\n');
 }
 
+/* "Vec<T>": what T is, this build's names do not tell. */
+static bool has_generic_type(const struct as_table *t)
+{
+	size_t name = t->columns.n - 1;
+
+	for (size_t i = 0; i < t->nrows; i++) {
+		const char *text = t->cells.v[i * t->columns.n + name].text;
+
+		if (strstr(text, "<T>") || strstr(text, "<T, ") || strstr(text, "<K, V>"))
+			return true;
+	}
+	return false;
+}
+
 static void text_document(const struct as_report_request *q, const struct as_table *t,
 			  const struct as_style *style, struct as_buf *out)
 {
@@ -356,6 +370,10 @@ static void text_document(const struct as_report_request *q, const struct as_tab
 		as_table_print(t, style, out);
 	else
 		as_buf_adds(out, "   nothing\n");
+	if (q->table == AS_TABLE_TYPE && has_generic_type(t))
+		as_block_words(out, style, 2,
+			       "rustc's legacy names do not tell T, K and V; those of "
+			       "RUSTFLAGS=-Csymbol-mangling-version=v0 do");
 	as_buf_addc(out, '\n');
 	as_trust_text(q->model, style, out);
 	as_memory_next(q, style, out);

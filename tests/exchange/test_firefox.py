@@ -108,6 +108,27 @@ def same(make, *options):
     assert not bad, bad
 
 
+def memory():
+    """Native allocations and what is retained of them, per function; the memory track."""
+    path = sessions.path('memory.assay')
+    maker = os.path.join(os.path.dirname(f.MAKE_SESSION), 'make-heap-session')
+    truth = json.loads(f.run(maker, path, '20000'))
+    with load(path) as profile:
+        for strategy, key in (('native-allocations', 'bytes'),
+                              ('native-retained-allocations', 'peak_bytes')):
+            cli('strategy', strategy, '--session', profile.name)
+            own = collections.Counter()
+            for thread in profile.ask('thread', 'list', '--limit', '0')['threads']:
+                cli('strategy', strategy, '--session', profile.name)
+                for row in profile.ask('thread', 'functions', '--thread', thread['threadHandle'],
+                                       '--limit', '0', '--include-idle')['functions']:
+                    own[row['nameWithLibrary'].split('!')[-1]] += round(row['selfSamples'])
+            for name in (n for n in truth if '::' in n):
+                assert own[name] == truth[name][key], (strategy, name, own, truth[name])
+        counters = cli('counter', 'list', '--session', profile.name)
+        assert '(Memory)' in counters and 'range in the graph' in counters, counters
+
+
 def threads():
     with load(sessions.invent('family')) as profile:
         found = {(t['pid'], t['processName'], t['tid'], t['name']): t['cpuMs']
@@ -168,5 +189,6 @@ sys.exit(f.tap(
      ('threads and processes, two of one number', threads),
      ('categories are named', categories),
      ('losses are markers', losses),
+     ('memory: native allocations, what is retained, the memory track', memory),
      ('it is symbolicated and says where it comes from', meta),
      ('the loader refuses a version from the future', too_new_is_refused)]))

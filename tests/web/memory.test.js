@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import {decodeModel} from '../../web/decode.js';
 import {bytes, shareParts, weight} from '../../web/format.js';
-import {bucketLine, liveLine, measureOf, measuredModel, measuresOf} from '../../web/memory.js';
+import {bucketLine, liveLine, measureOf, measuredModel, measuresOf, withoutTails} from '../../web/memory.js';
 import {defaultQuery, makeProfile} from '../../web/query.js';
 import {decodeState, defaultState, encodeState} from '../../web/state.js';
 import {table} from '../../web/table.js';
@@ -110,4 +110,12 @@ test('the columns come back from the page, and damage is told', async () => {
 	assert.deepEqual(back.heapTimes, m.heapTimes);
 	m.heap.folded[1] = 99;
 	await assert.rejects(decodeModel(encodeModel(m)), /folded stack of memory/);
+});
+
+test('long tails of bins are one', () => {
+	const bins = [1, 2, 500, 400, 3, 1].map((count, i) => ({label: String(i), count}));
+	assert.deepEqual(withoutTails(bins, 5).map(b => [b.label, b.count]),
+		[['less', 3], ['2', 500], ['3', 400], ['more', 4]]);
+	assert.deepEqual(withoutTails(bins, 1), bins);
+	assert.deepEqual(withoutTails([], 5), []);
 });
