@@ -23,8 +23,10 @@ export const GLOSSARY = {
 		"The range in which the true share lies with 95 % confidence, computed from blocks of time in each thread so that a program's phases widen it.",
 	live: 'Allocated and not given back: at the end of the run, or at a mark.',
 	lost: 'Samples that were due but are not in the session, because the kernel or assay could not keep up.',
+	'lost block':
+		'One that nothing points to any more; indirectly lost: only lost blocks do. Possibly: all ways to it go through a pointer inside of a block. Still reachable: pointers lead to it.',
 	measure:
-		'What the figures of a session of memory are in: allocs (calls that allocate), bytes (asked for), live (at the end), peak (when the process had most), churn (freed almost at once), growth (over the run), mapped (outside the allocator).',
+		'What the figures of a session of memory are in: allocs (calls that allocate), bytes (asked for), live (at the end), peak (when the process had most), churn (freed almost at once), growth (over the run), leaked (lost, where leaks were looked for), mapped (outside the allocator).',
 	module: 'A file with code that the program ran: the executable, a library, the kernel, the vDSO.',
 	'not separable':
 		'Rows whose order these data do not decide: their difference is smaller than its own error.',

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "heap/heap_priv.h"
+#include "heap/leak.h"
+#include "heap/resident.h"
 
 /* Births are counted modulo AS_LIVE_BIRTHS: every block is visited each 2^27 allocations, and those that
  * are older than OLD are made that old again, so that none seems young. */
@@ -55,6 +57,8 @@ void as_heap_free_all(struct as_heap *h)
 	as_vec_clear(&h->unmapped);
 	as_map64_clear(&h->tally_of);
 	as_map64_clear(&h->flow_of);
+	as_heap_leaks_free(h->leaks);
+	as_heap_resident_free(h->resident);
 	as_live_clear(&h->live);
 	free(h);
 }

@@ -149,6 +149,9 @@ struct as_heap_range { /* a mapping */
 	uint32_t tally;
 };
 
+struct as_heap_leaks;    /* leak.h */
+struct as_heap_resident; /* resident.h */
+
 struct as_heap {
 	uint64_t sample_bytes; /* 0: every block */
 	uint64_t unit;         /* what counts of blocks are in: 1, or AS_HEAP_UNIT */
@@ -178,6 +181,9 @@ struct as_heap {
 	AS_VEC(struct as_heap_range) unmapped; /* what the last unmap took */
 	struct as_map64 tally_of, flow_of;
 	uint32_t next_sweep;
+	/* Of the last look at the process (snapshot/snapshot.h); NULL: none. The heap's. */
+	struct as_heap_leaks *leaks;
+	struct as_heap_resident *resident;
 };
 
 struct as_heap *as_heap_new(uint64_t start_ns);

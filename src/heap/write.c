@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "heap/write_priv.h"
+
 void as_heap_writer_init(struct as_heap_writer *o, struct as_session_writer *w,
 			 const struct as_heap_stacks *stacks)
 {
@@ -296,6 +298,7 @@ void as_heap_write_so_far(struct as_heap_writer *o, uint32_t process,
 		write_mark(o, h, process, so_far->row_of.v, &h->marks.v[so_far->marks]);
 	if (!last)
 		return;
+	as_heap_write_look(o, process, so_far->row_of.v, h);
 	as_vec_foreach (f, &h->flows)
 		as_write_heap_flow(o->w, &(struct as_rec_heap_flow){
 						 .source = h->threads.v[f->from].number,

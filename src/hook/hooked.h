@@ -156,6 +156,13 @@ void as_hook_unseen(const struct as_hooked *h, size_t i, const char **ret_path,
  */
 int as_hook_mark(pid_t pid, const char *name, size_t n, struct as_error *err);
 
+/* What of its memory is assay's: code, tables, rings. Returns how many ranges there are, at most max. */
+struct as_hook_range {
+	uint64_t low, high; /* avma */
+};
+#define AS_HOOK_RANGES 64u /* enough */
+size_t as_hook_memory(const struct as_hooked *h, struct as_hook_range *ret, size_t max);
+
 struct as_hook_cost {
 	uint64_t map_ns, patch_ns, detach_ns; /* how long the process stood still */
 	size_t threads;                       /* that were stopped, last */

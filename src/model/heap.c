@@ -56,8 +56,8 @@ static int check(const struct as_model *m, enum as_measure measure, struct as_er
 	if (measure == AS_MEASURE_TIME)
 		return as_fail(err, AS_E_USAGE, 0,
 			       "this session is of memory: measures are allocs, bytes, live, "
-			       "peak, churn, growth, mapped");
-	if (measure == AS_MEASURE_LEAKED)
+			       "peak, churn, growth, leaked, mapped");
+	if (measure == AS_MEASURE_LEAKED && !m->heap.look.leaks.n)
 		return as_fail(err, AS_E_USAGE, 0,
 			       "leaks were not looked for in this session"
 			       "\n  what was live at the end: --measure live"
@@ -79,7 +79,8 @@ static void make_samples(struct as_model *m, enum as_measure measure, bool fold)
 		as_xreallocarray(m->heap.weight, m->heap.rows.n + 1, sizeof *m->heap.weight);
 	for (uint32_t i = 0; i < m->heap.rows.n; i++) {
 		const struct as_m_heap_row *row = &m->heap.rows.v[i];
-		uint64_t weight = weight_of(&row->r, measure);
+		uint64_t weight = measure == AS_MEASURE_LEAKED ? m->heap.look.leaked[i]
+							       : weight_of(&row->r, measure);
 
 		if (row->r.domain != domain)
 			continue;
@@ -212,6 +213,7 @@ void as_heap_complete(struct as_model *m)
 	if (!m->heap.is)
 		return;
 	as_heap_fold(m);
+	as_leaks_complete(m);
 	(void)as_model_measure(m, AS_MEASURE_PEAK, true, NULL); /* a session of memory has it */
 }
 
@@ -261,6 +263,7 @@ void as_heap_add_values(const struct as_model *m, uint32_t row, uint64_t *to)
 	to[AS_HEAP_GROWTH_BYTES] += at_least_0(r->growth_bytes);
 	to[AS_HEAP_REALLOCS] += r->reallocs;
 	to[AS_HEAP_COPIED_BYTES] += r->copied_bytes;
+	to[AS_HEAP_LEAKED_BYTES] += m->heap.look.leaked[row];
 }
 
 uint64_t *as_heap_group_values(const struct as_selection *s)

@@ -17,6 +17,7 @@
 #define AS_MODEL_HEAP_H
 
 #include "base/mem.h"
+#include "model/leaks.h"
 #include "session/session.h"
 
 enum as_measure {
@@ -74,6 +75,7 @@ struct as_m_heap {
 	AS_VEC(struct as_rec_heap_time) times;
 	AS_VEC(struct as_rec_heap_flow) flows;
 	AS_VEC(struct as_m_heap_mark) marks;
+	struct as_m_look look;
 	/* LIVE at a mark instead of at the end, and how the mark is called; NULL: at the end. */
 	const char *at;
 	uint64_t at_ns; /* when, as marks have it; 0: at the start */

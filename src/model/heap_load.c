@@ -134,6 +134,7 @@ void as_load_heap(struct as_record_sink *sink)
 	sink->heap_time = on_time;
 	sink->heap_flow = on_flow;
 	sink->heap_mark = on_mark;
+	as_load_leaks(sink);
 }
 
 void as_heap_clear(struct as_model *m)
@@ -144,6 +145,7 @@ void as_heap_clear(struct as_model *m)
 	as_vec_clear(&m->heap.times);
 	as_vec_clear(&m->heap.flows);
 	as_vec_clear(&m->heap.marks);
+	as_leaks_clear_model(&m->heap.look);
 	free(m->heap.row_of);
 	free(m->heap.weight);
 }

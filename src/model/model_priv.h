@@ -32,6 +32,10 @@ void as_model_order_losses(struct as_model *m);
 /* heap_load.c: HEAP… */
 void as_load_heap(struct as_record_sink *sink);
 void as_heap_clear(struct as_model *m);
+/* leaks.c: HEAP_LEAKS …; after as_heap_fold it is known what is the runtime's. */
+void as_load_leaks(struct as_record_sink *sink);
+void as_leaks_complete(struct as_model *m);
+void as_leaks_clear_model(struct as_m_look *look);
 /* heap.c: after as_model_complete: a session of memory is folded and gets its first measure. */
 void as_heap_complete(struct as_model *m);
 /* heap.c: a row's figures onto AS_HEAP_VALUES of them. */

@@ -18,7 +18,8 @@ static const char *describe(enum as_measure measure)
 		[AS_MEASURE_CHURN] =
 			"blocks freed before their thread had made 1,024 more allocations",
 		[AS_MEASURE_GROWTH] = "bytes grown over the run, as a line through it",
-		[AS_MEASURE_LEAKED] = "bytes that nothing points to",
+		[AS_MEASURE_LEAKED] =
+			"bytes that nothing points to, and what only these lead to",
 		[AS_MEASURE_MAPPED] = "bytes mapped when mappings were at their peak",
 	};
 

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "base/sys.h"
+#include "view/leaks.h"
 #include "view/memory.h"
 #include "view/next.h"
 #include "view/trust.h"
@@ -275,12 +276,15 @@ static void add_amount(const struct as_report_request *q, const struct as_profil
 		as_table_value(t, amount_of(q, column), as_memory_whole(share * p->weight));
 }
 
-/* leaked_bytes stays null: nobody looked. */
+/* leaked_bytes stays null where nobody looked. */
 static void add_memory(const struct as_report_request *q, const struct as_row *row,
 		       struct as_table *t)
 {
 	for (size_t i = 0; is_memory(q) && row->self_values && i < AS_ARRAY_LEN(figures); i++)
 		as_table_value(t, at(q, C_MORE) + i, row->self_values[figures[i].value]);
+	if (is_memory(q) && row->self_values && q->model->heap.look.leaks.n)
+		as_table_value(t, at(q, C_MORE) + AS_ARRAY_LEN(figures),
+			       row->self_values[AS_HEAP_LEAKED_BYTES]);
 }
 
 /* All cells of a row but shares and tree columns. */
@@ -676,6 +680,10 @@ static int text_document(const struct as_report_request *q, const struct as_prof
 		as_buf_adds(out, "   nothing matches\n");
 	}
 	as_buf_addc(out, '\n');
+	if (q->model->measure == AS_MEASURE_LEAKED)
+		as_leaks_text(q->model, style, out);
+	if (q->model->measure == AS_MEASURE_LIVE || q->model->measure == AS_MEASURE_MAPPED)
+		as_resident_text(q->model, style, out);
 	if (is_memory(q) && q->query.shape == AS_SHAPE_FLAT)
 		as_memory_shape(q->model, style, out);
 	as_trust_text(q->model, style, out);

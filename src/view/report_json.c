@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The report as JSON, schema assay.report/1: docs/formats/report-json.md. */
+#include "view/leaks.h"
 #include "view/memory.h"
 #include "view/report.h"
 #include "view/trust.h"
@@ -98,6 +99,10 @@ void as_report_json(const struct as_report_request *q, const struct as_profile *
 	as_json_u64(&j, "kept_samples", p->kept_samples);
 	as_json_num(&j, "kept", p->weight > 0 ? p->kept_weight / p->weight : 0, 6);
 	as_table_json(t, "rows", &j);
+	if (q->model->measure != AS_MEASURE_TIME) {
+		as_leaks_json(q->model, &j);
+		as_resident_json(q->model, &j);
+	}
 	as_json_end(&j);
 	as_buf_addc(out, '\n');
 }
