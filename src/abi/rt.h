@@ -66,6 +66,8 @@
  *	MMAP MUNMAP MREMAP	as the functions of libc
  *	MODULES		the dynamic linker's r_brk: tells that mappings changed, waits (SYNC)
  *	EXEC		execve, fexecve, execveat: tells, waits (SYNC)
+ *	EXIT_BEGINS	exit, before handlers and destructors: tells, waits (SYNC)
+ *	EXIT		_exit: the process is about to end: tells, waits (SYNC)
  *	NEW		operator new that throws: hook->instead, which returns null where this one
  *			throws, is called in its place; when it does, the original is jumped to,
  *			with nothing of the runtime on the stack, and throws (or not)
@@ -97,7 +99,9 @@ enum as_rt_kind {
 	AS_RT_MARK = 16,
 	AS_RT_PRCTL = 17,
 	AS_RT_SYSCALL = 18,
-	AS_RT_KINDS = 19,
+	AS_RT_EXIT_BEGINS = 19,
+	AS_RT_EXIT = 20,
+	AS_RT_KINDS = 21,
 };
 
 /* At the image's first byte. Offsets are from there. */
@@ -113,7 +117,7 @@ struct as_rt_image {
 	/* The same for targets with control.sample_bytes; where they do not differ, that of entry. */
 	uint32_t sampled[AS_RT_KINDS];
 };
-_Static_assert(sizeof(struct as_rt_image) == 192, "layout is shared with the image");
+_Static_assert(sizeof(struct as_rt_image) == 208, "layout is shared with the image");
 
 /* One per patched function, in the home. 32 bytes. Written by the tool, read by the runtime. */
 struct as_rt_hook {
@@ -418,10 +422,11 @@ struct as_rt_rec_thread {
 /* The thread waits until control.modules_done has reached serial, at most 200 ms. */
 struct as_rt_rec_sync {
 	struct as_rt_head head;
-	uint32_t kind, serial; /* AS_RT_MODULES or AS_RT_EXEC */
+	uint32_t kind, serial; /* AS_RT_MODULES, AS_RT_EXEC, AS_RT_EXIT_BEGINS, AS_RT_EXIT */
 	uint32_t tid, pid; /* of the caller, which in a vfork child is not the ring's owner */
 	uint64_t clock_ns;
-	/* EXEC: the function's first two arguments, and which function it is by its hook */
+	/* EXEC: the function's first two arguments, and which function it is by its hook. EXIT_BEGINS,
+	 * EXIT: the status, and where the caller's part of the stack begins */
 	uint64_t arg[2];
 };
 struct as_rt_rec_mark {

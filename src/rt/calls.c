@@ -600,3 +600,18 @@ ENTRY5(exec)
 	sync(hook, RT_FRAME(), &n);
 	return ORIGINAL6(hook)(a, b, c, d, e, 0);
 }
+
+/* What lies below RT_FRAME is the runtime's. */
+ENTRY4(exit_begins)
+{
+	const struct notice n = {AS_RT_EXIT_BEGINS, {a, (uintptr_t)RT_FRAME()}};
+	sync(hook, RT_FRAME(), &n);
+	return ORIGINAL(hook)(a, b, c, d);
+}
+
+ENTRY4(exit)
+{
+	const struct notice n = {AS_RT_EXIT, {a, (uintptr_t)RT_FRAME()}};
+	sync(hook, RT_FRAME(), &n);
+	return ORIGINAL(hook)(a, b, c, d);
+}

@@ -6,7 +6,7 @@
 	.section .head, "ax", @progbits
 	.globl	as_rt_entries
 as_rt_entries:					/* at 40 */
-	.irp	name, size, count, align, heap, pointer, realloc, realloc_count, realloc_rust, resize, free, mmap, munmap, mremap, modules, exec, new, mark, prctl, syscall
+	.irp	name, size, count, align, heap, pointer, realloc, realloc_count, realloc_rust, resize, free, mmap, munmap, mremap, modules, exec, new, mark, prctl, syscall, exit_begins, exit
 	.long	entry_\name - as_rt_entries + 40
 	.endr
 	.irp	name, size, count, align, heap, pointer, realloc, realloc_count, realloc_rust, resize, free
@@ -16,7 +16,7 @@ as_rt_entries:					/* at 40 */
 	.long	entry_\name - as_rt_entries + 40
 	.endr
 	.long	entry_sampled_new - as_rt_entries + 40
-	.irp	name, mark, prctl, syscall
+	.irp	name, mark, prctl, syscall, exit_begins, exit
 	.long	entry_\name - as_rt_entries + 40
 	.endr
 
@@ -45,7 +45,7 @@ entry_\name:
 	.size	entry_\name, . - entry_\name
 	.endm
 
-	.irp	name, size, count, align, heap, pointer, realloc, realloc_count, realloc_rust, resize, free, munmap, modules, mark
+	.irp	name, size, count, align, heap, pointer, realloc, realloc_count, realloc_rust, resize, free, munmap, modules, mark, exit_begins, exit
 	entry4	\name
 	.endr
 	.irp	name, size, count, align, heap, pointer, realloc, realloc_count, realloc_rust, resize

@@ -3,13 +3,15 @@
  * The real runtime in a program and everything that program starts:
  *
  *	hook-heap [-o FILE] [-b BYTES] -- COMMAND…	from its start; exits as it does
+ *	hook-heap [-o FILE] -l -- COMMAND…		and looks for leaks at the end of each process
  *	hook-heap [-o FILE] [-b BYTES] -s SECONDS -p PID	attached for a while
  *	hook-heap -m NAME -p PID			a mark, made by the one that records PID
  *
  * Prints per process "process PID NAME events E complete C cut U dropped D holes H bad B", the sums
  * "sum allocs bytes live_blocks live_bytes peak_bytes" with "half", their half widths, "mark NAME
  * live_blocks live_bytes", "lost EVENTS" of threads without a ring, and per hooked function "calls NAME
- * MODULE", with tabs between. Follows exec, and patches modules that dlopen brings. -b: sampling.
+ * MODULE", with tabs between; -l: "leaks PID CLASS BLOCKS BYTES" per process and class, "look PID pause_us N
+ * cpu_us N scanned N unread N rss N", and "part PID KIND NAME BYTES MAPPED". Follows exec, and patches modules that dlopen brings. -b: sampling.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,8 +26,11 @@
 
 #include "base/sys.h"
 #include "heap/drain.h"
+#include "heap/leak.h"
+#include "heap/resident.h"
 #include "hook/hooked.h"
 #include "rt/rt.h"
+#include "snapshot/snapshot.h"
 
 #define MAX_TARGETS 256
 
@@ -36,6 +41,7 @@ struct target {
 	struct as_heap_area area;
 	char name[64];
 	bool ended;
+	struct as_rt_rec_sync exit; /* to be answered; serial 0: none */
 };
 static struct target *target[MAX_TARGETS];
 static size_t ntargets;
@@ -52,6 +58,7 @@ static struct as_hook_spec spec = {
 };
 static struct as_error err;
 static FILE *out;
+static bool leaks_wanted;
 
 /* ---- the drain's host ---- */
 
@@ -97,6 +104,10 @@ static void on_sync(void *ctx, const struct as_rt_rec_sync *r)
 {
 	struct target *t = ctx;
 
+	if (r->kind == AS_RT_EXIT && leaks_wanted) {
+		t->exit = *r;
+		return; /* looked at behind this round, then answered */
+	}
 	if (r->kind == AS_RT_EXEC && !is_watched((pid_t)r->tid)) {
 		if (as_hook_check_notice(t->h, r, &err) == 0 &&
 		    as_hook_watch_exec((pid_t)r->tid, &err) == 0)
@@ -139,6 +150,68 @@ static void add_target(struct as_hooked *h)
 	}
 	if (ntargets < MAX_TARGETS)
 		target[ntargets++] = t;
+}
+
+/* ---- leaks ---- */
+
+static void read_rings(void *ctx)
+{
+	struct target *t = ctx;
+
+	while (as_heap_drain_round(t->drain, UINT64_MAX))
+		;
+}
+
+static struct as_heap *heap_of(const struct target *t, uint32_t pid)
+{
+	const struct as_heap_drained *d;
+	size_t n;
+
+	d = as_heap_drain_processes(t->drain, &n);
+	for (size_t i = 0; i < n; i++) {
+		if (d[i].pid == pid)
+			return d[i].heap;
+	}
+	return NULL;
+}
+
+static void print_leaks(uint32_t pid, const struct as_heap *h)
+{
+	const struct as_heap_resident *r = h->resident;
+
+	for (unsigned c = 0; c < AS_LEAK_CLASSES; c++)
+		fprintf(out, "leaks\t%u\t%s\t%lu\t%lu\n", pid, as_leak_class_name(c),
+			h->leaks->sum[c].blocks, h->leaks->sum[c].bytes);
+	fprintf(out, "look\t%u\tpause_us %lu\tcpu_us %lu\tscanned %lu\tunread %lu\trss %lu\n",
+		pid, h->leaks->pause_ns / 1000, h->leaks->cpu_ns / 1000,
+		h->leaks->scanned_bytes, h->leaks->unread_bytes, r->rss_bytes);
+	as_vec_foreach (p, &r->parts)
+		fprintf(out, "part\t%u\t%u\t%s\t%lu\t%lu\n", pid, p->kind,
+			p->name ? p->name : "", p->bytes, p->mapped_bytes);
+}
+
+static void look_at_exit(struct target *t)
+{
+	struct as_snapshot_spec look = {
+		.pid = (pid_t)t->exit.pid,
+		.hooked = t->h,
+		.heap = heap_of(t, t->exit.pid),
+		.drain = read_rings,
+		.ctx = t,
+		.stay = true,
+		.exit_tid = (pid_t)t->exit.tid,
+		.exit_sp = t->exit.arg[1],
+	};
+	uint32_t serial = t->exit.serial;
+
+	if (!serial)
+		return;
+	t->exit.serial = 0;
+	if (look.heap && as_snapshot_look(&look, &err) == 0)
+		print_leaks(t->exit.pid, look.heap);
+	else if (look.heap)
+		fprintf(out, "# leaks of %u: %s\n", t->exit.pid, err.msg);
+	as_hook_answer(t->h, serial);
 }
 
 /* ---- the loop ---- */
@@ -197,6 +270,7 @@ static void round_all(void)
 		target[i]->area.control->heartbeat++;
 		(void)as_heap_drain_round(target[i]->drain, now - 1000000);
 		(void)as_heap_drain_asked(target[i]->drain, now);
+		look_at_exit(target[i]);
 		if (n % 32 == 0)
 			look_for_ends(target[i]);
 	}
@@ -351,9 +425,13 @@ int main(int argc, char **argv)
 	spec.image_bytes = as_rt_blob_bytes;
 	spec.cache_dir = as_cache_dir();
 	out = stdout;
-	while ((c = getopt(argc, argv, "+o:s:p:b:m:")) != -1) {
+	while ((c = getopt(argc, argv, "+o:s:p:b:m:l")) != -1) {
 		if (c == 'o' && !(out = fopen(optarg, "we")))
 			return 2;
+		if (c == 'l') {
+			leaks_wanted = true;
+			spec.groups |= AS_HOOKS_EXIT | AS_HOOKS_MAPPINGS;
+		}
 		if (c == 's')
 			seconds = strtod(optarg, NULL);
 		if (c == 'b')

@@ -15,7 +15,7 @@ hook_image:
 	.long hook_image_end - hook_image
 	.long call - hook_image, hook_image_end - call
 	.long 0, 0
-	.long 19				/* AS_RT_KINDS */
+	.long 21				/* AS_RT_KINDS */
 	.long 0x1000				/* context_bytes */
 	.rept 2					/* entry, sampled */
 	.rept 13
@@ -24,7 +24,7 @@ hook_image:
 	.long count - hook_image		/* modules */
 	.long count - hook_image		/* exec: does not return */
 	.long count - hook_image		/* operator new: may throw */
-	.rept 3
+	.rept 5
 	.long count - hook_image
 	.endr
 	.endr
