@@ -10,7 +10,11 @@
 #define STALL_NS   20000000ull
 #define TELL_BYTES 8192u
 
-enum { TICK_RECORDS = 1024 };
+enum {
+	TICK_RECORDS = 1024,
+	/* of a round: then rings are given back, and others may have the drain */
+	ROUND_RECORDS = 1 << 17,
+};
 
 struct as_heap_drain *as_heap_drain_new(const struct as_heap_area *area,
 					const struct as_heap_host *host,
@@ -328,12 +332,15 @@ static void close_ticks(struct as_heap_drain *d)
 {
 	const struct as_drain_ring *b = earliest(d, AS_DRAIN_BLOCKED, NULL);
 	const struct as_drain_ring *s = earliest(d, AS_DRAIN_STALLED, NULL);
+	const struct as_drain_ring *r = earliest(d, AS_DRAIN_RUNS, NULL);
 	uint64_t until = d->until_ns;
 
 	if (b)
 		until = AS_MIN(until, b->time_ns);
 	if (s)
 		until = AS_MIN(until, s->time_ns);
+	if (r)
+		until = AS_MIN(until, r->time_ns);
 	as_order_close(d, until);
 }
 
@@ -352,7 +359,7 @@ uint64_t as_heap_drain_round(struct as_heap_drain *d, uint64_t until_ns)
 		if (is_crowded(d, r))
 			d->due_ns = UINT64_MAX;
 	}
-	for (;;) {
+	while (d->last || n < ROUND_RECORDS) {
 		struct as_drain_ring *r = earliest(d, AS_DRAIN_RUNS, NULL);
 		struct as_drain_ring *b = earliest(d, AS_DRAIN_BLOCKED, NULL);
 		struct as_drain_ring *next;

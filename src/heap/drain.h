@@ -71,7 +71,8 @@ struct as_heap_drain *as_heap_drain_new(const struct as_heap_area *area,
 					const struct as_heap_host *host,
 					struct as_heap_stacks *stacks);
 void as_heap_drain_free(struct as_heap_drain *d);
-/* Records that are older than until_ns, and all of rings that are half full. Returns their number. */
+/* Records that are older than until_ns, and all of rings that are half full; about 131,072 at most. Returns
+ * their number. */
 uint64_t as_heap_drain_round(struct as_heap_drain *d, uint64_t until_ns);
 void as_heap_drain_remapped(struct as_heap_drain *d, uint32_t pid);
 /* The thread writes no more; its ring is given back when it has been read. */
