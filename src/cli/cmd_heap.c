@@ -21,7 +21,7 @@ struct heap_args {
 	int64_t pid;
 	uint64_t duration_ns, sample_bytes;
 	struct as_texts fail_if;
-	bool live, no_inline, no_source, quiet;
+	bool live, no_leaks, no_inline, no_source, quiet;
 };
 
 #define LIVE_EVERY_NS     1000000000ull
@@ -58,6 +58,12 @@ static const struct as_option heap_options[] = {
 	 .group = "What is recorded",
 	 .help = "choose blocks at random, one in about so many bytes (512KiB for production), "
 		 "and estimate the rest, with intervals"},
+	{.name = "no-leaks",
+	 .type = AS_OPT_FLAG,
+	 .at = offsetof(struct heap_args, no_leaks),
+	 .group = "What is recorded",
+	 .help = "do not look, at the end of each process, for what nothing points to any "
+		 "more"},
 	{.name = "live",
 	 .type = AS_OPT_FLAG,
 	 .at = offsetof(struct heap_args, live),
@@ -271,6 +277,7 @@ static int record(struct as_cmd_ctx *ctx, const char *path, struct as_recording_
 		.pid = (pid_t)a->pid,
 		.duration_ns = a->duration_ns,
 		.sample_bytes = a->sample_bytes,
+		.no_leaks = a->no_leaks,
 		.marks = &marks,
 		.output = path,
 		.resolve = {.cache_dir = cache,

@@ -298,6 +298,7 @@ void as_track_areas_detach(struct as_track *k)
 		struct as_rt_control *c = a->shared.control;
 		struct as_error err = {0};
 
+		as_track_look_at_all(a);
 		if (!leader_is_gone(a) && as_hook_detach(a->h, &err) < 0 &&
 		    err.status != AS_E_NOTFOUND)
 			as_recorder_note(k->rec, 2, a->name, "",

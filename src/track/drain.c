@@ -68,8 +68,11 @@ static void on_sync(void *ctx, const struct as_rt_rec_sync *r)
 {
 	struct as_track_area *a = ctx;
 	struct as_track *k = a->k;
+	const struct as_track_process *p = find_process(a, r->pid);
 	uint64_t one = 1;
 
+	if (r->kind == AS_RT_EXIT_BEGINS && p)
+		as_heap_exit_begins(p->heap);
 	/* before the map is read anew, which is before the thread goes on: what is looked up from now
 	 * on is not what was known before */
 	if (r->kind == AS_RT_MODULES)

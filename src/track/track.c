@@ -87,7 +87,7 @@ static int open_session(struct as_track *k, struct as_error *err)
 	k->spec = (struct as_hook_spec){
 		.image = as_rt_blob,
 		.image_bytes = as_rt_blob_bytes,
-		.groups = AS_HOOKS_OF_HEAP | AS_HOOKS_MAPPINGS,
+		.groups = AS_HOOKS_OF_HEAP | AS_HOOKS_MAPPINGS | AS_HOOKS_EXIT,
 		.sample_bytes = k->q->sample_bytes,
 		.flags = AS_RT_WAIT_FULL,
 		.full_wait_us = AS_TRACK_FULL_WAIT_US,
@@ -122,7 +122,8 @@ static void write_facts(struct as_track *k)
 					       .target = &k->target,
 					       .start_ns = k->start_ns,
 				       });
-	as_write_heap(k->w, &(struct as_rec_heap){.start_ns = k->start_ns,
+	as_write_heap(k->w, &(struct as_rec_heap){.flags = !k->q->no_leaks,
+						  .start_ns = k->start_ns,
 						  .sample_bytes = k->q->sample_bytes});
 }
 

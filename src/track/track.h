@@ -16,6 +16,7 @@
  *	area.c		a process with the runtime in it, and the children that run its code
  *	watch.c		what targets tell: modules, exec; where code is
  *	drain.c		the second thread
+ *	look.c		leaks, and what memory consists of (snapshot/)
  *	save.c		heaps -> session, while they grow and at their end
  *
  * Thread rule: one recording at a time, as it reaps children. x86-64 only, else AS_E_UNSUPPORTED.
@@ -41,6 +42,7 @@ struct as_track_request {
 	uint64_t duration_ns;  /* 0: until it ends */
 	uint64_t sample_bytes; /* 0: every block; else one is chosen in about so many bytes */
 	const char *output;    /* session path */
+	bool no_leaks; /* leaks are not looked for, nor what resident memory consists of */
 	struct as_resolve_options resolve;
 	const struct as_recording_note *notes; /* may be NULL */
 	size_t nnotes;

@@ -158,6 +158,11 @@ void as_track_drainer_stop(struct as_track *k);
 /* What drains are told with, for as_heap_drain_new. */
 void as_track_host(struct as_track_area *a, struct as_heap_host *ret);
 
+/* look.c: main. A process that is there; at_exit: it is about to end, and waits for the answer. */
+void as_track_look(struct as_track_area *a, pid_t pid, const struct as_rt_rec_sync *at_exit);
+/* All processes of the area that run on. */
+void as_track_look_at_all(struct as_track_area *a);
+
 /* save.c: main, the area's lock is held (or nobody else has it) */
 /* `last`: it has ended, and as_heap_finish was called. */
 void as_track_save(struct as_track_area *a, struct as_track_process *p,

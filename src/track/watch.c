@@ -197,6 +197,8 @@ static void act(struct as_track *k, const struct as_track_sync *s)
 					 a->name, err.msg);
 		return;
 	}
+	if (s->r.kind == AS_RT_EXIT)
+		as_track_look(a, pid, &s->r);
 	if (s->r.kind != AS_RT_MODULES)
 		return;
 	if (pid != a->pid) { /* new modules of a fork: their names only */

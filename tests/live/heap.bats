@@ -162,7 +162,7 @@ same() {
 @test "many forks that allocate, one after the other: nothing is lost" {
 	cat >many.py <<-'END'
 		import os
-		for i in range(300):
+		for i in range(150):
 		    if os.fork() == 0:
 		        x = [bytes(1000 + k) for k in range(200)]
 		        os._exit(0)
@@ -170,7 +170,7 @@ same() {
 	END
 	run -0 timeout 60 "$ASSAY" heap -q -o many.assay -- /usr/bin/python3 many.py
 	[ "$(value many.assay 't["dropped"]')" = 0 ]
-	[ "$(value many.assay 'len(p["python3"])')" = 301 ]
+	[ "$(value many.assay 'len(p["python3"])')" = 151 ]
 }
 
 @test "a program that only allocates, on two threads, loses nothing" {
@@ -179,7 +179,7 @@ same() {
 		#include <stdlib.h>
 		static void *run(void *p)
 		{
-			for (int i = 0; i < 1500000; i++) { char *volatile q = malloc(i % 300 + 1); free(q); }
+			for (int i = 0; i < 700000; i++) { char *volatile q = malloc(i % 300 + 1); free(q); }
 			return p;
 		}
 		int main(void)
@@ -192,7 +192,7 @@ same() {
 	END
 	run -0 timeout 60 "$ASSAY" heap -q -o storm.assay -- ./storm
 	[ "$(value storm.assay 't["dropped"]')" = 0 ]
-	[ "$(value storm.assay '(f["malloc"], f["free"]) >= (3000000, 3000000)')" = True ]
+	[ "$(value storm.assay '(f["malloc"], f["free"]) >= (1400000, 1400000)')" = True ]
 	[ "$(value storm.assay 't["allocs"] - t["frees"] == t["live_blocks"]')" = True ]
 }
 
@@ -231,6 +231,34 @@ sys.exit(5)'
 	[ "$(value d.assay 't["allocs"] > 10')" = True ]
 }
 
+@test "what nothing points to at the end is leaked; --no-leaks does not look" {
+	gcc -g -O1 -o lose -x c - <<-'END'
+		#include <stdlib.h>
+		#include <string.h>
+		void *kept;
+		__attribute__((noinline)) void lose(int n) { void *volatile p = malloc(n); memset((void *)p, 1, n); p = 0; }
+		__attribute__((noinline)) void keep(int n) { kept = malloc(n); }
+		int main(void)
+		{
+			for (int i = 0; i < 20; i++) lose(1000);
+			keep(5000);
+			return 0;
+		}
+	END
+	run -0 assay heap -q -- ./lose
+	assay report --measure leaked --format json lose.heap.assay >leaked.json
+	# the last one may still stand in a register or on the stack
+	python3 - <<-'END'
+		import json
+		rows = {r["name"]: r for r in json.load(open("leaked.json"))["rows"]}
+		assert 19000 <= rows["lose"]["leaked_bytes"] <= 20000, rows
+		assert rows.get("keep", {"leaked_bytes": 0})["leaked_bytes"] == 0, rows
+	END
+	run -3 assay heap -q --fail-if 'leaked > 10KiB' -- ./lose
+	run -0 assay heap -q --no-leaks -- ./lose
+	run ! assay report --measure leaked lose.heap.assay
+}
+
 @test "--fail-if: 3 where a budget is broken, the program's own status before it" {
 	run -3 --separate-stderr assay heap -q --fail-if 'allocs > 100' -- "$W/allocates" 300
 	[[ $stderr == *'allocs is '*', more than 100'* ]]
@@ -259,7 +287,7 @@ sys.exit(5)'
 }
 
 @test "the program killed at any instant: a valid session, whatever it was doing" {
-	for after in 0 0.01 0.03 0.1 0.2 0.3 0.5; do
+	for after in 0 0.02 0.1 0.3; do
 		timeout 20 "$ASSAY" heap -q -o k.assay -- sh -c 'sleep "$1"; kill -9 $$' sh $after || [ $? = 137 ]
 		run -0 assay report k.assay
 		"$W/allocates" 0 20 >/dev/null & # another one, attached
@@ -271,8 +299,8 @@ sys.exit(5)'
 }
 
 @test "assay killed: the program goes on as if nothing had been, and what was saved can be read" {
-	for after in 0.1 0.4 1.6; do
-		"$ASSAY" heap -q -o dead.assay -- "$W/allocates" 0 3 >out &
+	for after in 0.2 1.6; do
+		"$ASSAY" heap -q -o dead.assay -- "$W/allocates" 0 2.5 >out &
 		pid=$!
 		sleep $after
 		child=$(pgrep -P $pid) || true
