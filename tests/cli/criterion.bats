@@ -197,6 +197,19 @@ setup_file() {
 			assert!(std::path::Path::new(&folder).join("inside/new/estimates.json").exists());
 		}
 		#[test]
+		fn benchmarks_of_several_threads_wait_for_each_other() {
+			let folder = std::env::var("INSIDE").unwrap();
+			let threads: Vec<_> = (0..4).map(|i| {
+				let folder = format!("{}/{}", folder, i);
+				std::thread::spawn(move || {
+					let id = format!("thread {}", i);
+					short(&folder).bench_function(&id, |b| b.iter(|| subject::sum(100)));
+					assert!(std::path::Path::new(&folder).join(&id).join("new/estimates.json").exists());
+				})
+			}).collect();
+			threads.into_iter().for_each(|t| t.join().unwrap());
+		}
+		#[test]
 		#[should_panic(expected = "Group name must not be empty.")]
 		fn a_group_needs_a_name() {
 			short("x").benchmark_group("");
@@ -460,7 +473,7 @@ print((v[2] - v[0]) / v[1])' "$output"
 	CARGO_TARGET_DIR=../target run -0 cargo bench --offline -q --bench plain -- --measurement-time 0.1 --save-baseline rel 'sum 1000'
 	[ -d "$BATS_FILE_TMPDIR/target/criterion/sum 1000/rel" ]
 	INSIDE=$BATS_TEST_TMPDIR/inside run -0 cargo test --offline -q --test inside
-	[[ "$output" == *"3 passed"* ]]
+	[[ "$output" == *"4 passed"* ]]
 }
 
 @test "a real slowdown is exit 3 with --fail-on slower, and 0 without" {

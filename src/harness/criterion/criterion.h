@@ -15,7 +15,7 @@
  * Errors: what cannot go on (a bad argument, a filter that is no regular expression) ends the process
  * with status 2 and one line on standard error, since the callers have nobody to give it to. What
  * fails for one benchmark is said, remembered, and is the exit status when the process ends.
- * Thread rule: one thread at a time.
+ * Thread rule: an object is of one thread; benchmarks of several objects wait for each other.
  */
 #ifndef AS_HARNESS_CRITERION_H
 #define AS_HARNESS_CRITERION_H

@@ -4,6 +4,7 @@
  * kept of it. See criterion.h.
  */
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +15,20 @@
 /* One command line and one exit status for all Criterion objects of a process: they come and go, and the
  * program's author passes none of it on. */
 static struct as_criterion_run *state;
+
+/* Held for a whole benchmark: `state` is of one at a time, and so is the machine. Tests of a program run in
+ * threads, each with an object of its own. Recursive, as a benchmark's function may have one, too. */
+static pthread_mutex_t one_at_a_time = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
+static void enter(void)
+{
+	(void)pthread_mutex_lock(&one_at_a_time); /* a recursive one: cannot fail */
+}
+
+static void leave(void)
+{
+	(void)pthread_mutex_unlock(&one_at_a_time); /* it is ours */
+}
 
 /* ---- the object ---- */
 
@@ -190,7 +205,7 @@ static void check_baseline(const struct as_criterion *c, const char *name, bool 
 		_exit(1);
 }
 
-void as_criterion_configure(struct as_criterion *c, int argc, const char *const *argv)
+static void configure(struct as_criterion *c, int argc, const char *const *argv)
 {
 	bool first = !state;
 	const struct as_criterion_options *o;
@@ -229,6 +244,13 @@ void as_criterion_configure(struct as_criterion *c, int argc, const char *const 
 		check_baseline(c, o->baseline, o->strict);
 	if (o->load)
 		check_baseline(c, o->load, true);
+}
+
+void as_criterion_configure(struct as_criterion *c, int argc, const char *const *argv)
+{
+	enter();
+	configure(c, argc, argv);
+	leave();
 }
 
 /* ---- the front, as the harness calls it ---- */
@@ -538,7 +560,7 @@ static void spec_fill(const struct as_criterion_turn *t, struct assay_bench_unit
 	ret->unit = unit;
 }
 
-int as_criterion_one(struct as_criterion *c, const struct as_criterion_spec *spec)
+static int one(struct as_criterion *c, const struct as_criterion_spec *spec)
 {
 	struct assay_bench_unit unit;
 	struct assay_bench_spec to;
@@ -562,6 +584,16 @@ int as_criterion_one(struct as_criterion *c, const struct as_criterion_spec *spe
 	return r;
 }
 
+int as_criterion_one(struct as_criterion *c, const struct as_criterion_spec *spec)
+{
+	int r;
+
+	enter();
+	r = one(c, spec);
+	leave();
+	return r;
+}
+
 void as_criterion_throughput(int throughput, uint64_t n, uint64_t n2)
 {
 	struct assay_bench_spec *to = state ? state->turn.to : NULL;
@@ -576,9 +608,11 @@ void as_criterion_throughput(int throughput, uint64_t n, uint64_t n2)
 
 void as_criterion_summary(struct as_criterion *c)
 {
+	enter();
 	ensure_open(0, NULL);
 	if (as_criterion_is_worker())
 		close_run(
 			0); /* the benchmark asked for did not come: say so, run nothing more */
 	say_missing(state);
+	leave();
 }
