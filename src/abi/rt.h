@@ -133,6 +133,8 @@ enum as_rt_hook_flags {
 	AS_RT_HOOK_COUNT = 1, /* NEW: count and size come first, instead of the size */
 };
 
+#define AS_RT_INTERNAL 4u
+
 /* Written by the tool before the first call. Addresses are the target's. */
 struct as_rt_home {
 	uint64_t magic;
@@ -142,7 +144,10 @@ struct as_rt_home {
 	uint32_t context_max; /* 2 … AS_RT_CONTEXTS */
 	uint32_t ring_bytes;  /* power of two, 64 KiB … 1 GiB */
 	uint64_t sampled;     /* address of the table of blocks that are told; 0: all are */
-	uint64_t reserved[2];
+	/* Calls of FREE that return to one of these places are the allocator's own: of blocks that were
+	 * freed before. Not told. All lie in [internal_lo, internal_lo + internal_span]; 0: none. */
+	uint64_t internal_lo, internal_span;
+	uint64_t internal[AS_RT_INTERNAL];
 };
 
 #define AS_RT_CONTEXTS      1024

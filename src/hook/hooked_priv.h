@@ -8,6 +8,7 @@
  *	launch.c	from exec to where everything is loaded
  *	rights.c	programs that lose something when they are traced
  *	unseen.c	allocators without names
+ *	internal.c	frees that an allocator makes of itself
  *	mark.c		a mark asked for from outside
  */
 #ifndef AS_HOOK_HOOKED_PRIV_H
@@ -79,6 +80,8 @@ struct as_hooked {
 	size_t shared_bytes, tables_off, table_bytes, tables_used;
 	struct as_rt_home home;
 	struct as_hook_cost cost;
+	uint64_t internal_avma[AS_RT_INTERNAL]; /* as_rt_home.internal */
+	uint32_t ninternal;
 	uint32_t tid_off; /* as_rt_control.tid_off */
 	bool has_shadow_stack, detached;
 };
@@ -106,6 +109,10 @@ int as_hooked_map(struct as_hooked *h, struct as_stop *s, struct as_error *err);
 bool as_hooked_needs_island(struct as_hooked *h);
 /* Writes the image, thunks and copies for the functions from `from` on; needs no stop. */
 int as_hooked_write(struct as_hooked *h, size_t from, struct as_error *err);
+
+/* internal.c: of the module that was added last. */
+void as_hooked_find_internal(struct as_hooked *h, struct as_elf *elf,
+			     const struct as_allocators *list);
 
 /* unseen.c: what a module without symbols holds; NULL: nothing that is known. */
 const char *as_hooked_find_unseen(struct as_elf *elf);

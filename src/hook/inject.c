@@ -440,6 +440,21 @@ static void set_up_control(struct as_hooked *h)
 	c->magic = AS_RT_MAGIC;
 }
 
+static void set_internal(struct as_hooked *h)
+{
+	uint64_t lo = UINT64_MAX, hi = 0;
+
+	for (uint32_t i = 0; i < h->ninternal; i++) {
+		h->home.internal[i] = h->internal_avma[i];
+		lo = AS_MIN(lo, h->internal_avma[i]);
+		hi = AS_MAX(hi, h->internal_avma[i]);
+	}
+	if (!h->ninternal)
+		return;
+	h->home.internal_lo = lo;
+	h->home.internal_span = hi - lo;
+}
+
 static int write_home(struct as_hooked *h, struct as_error *err)
 {
 	uint64_t pid = (uint64_t)h->pid;
@@ -454,6 +469,7 @@ static int write_home(struct as_hooked *h, struct as_error *err)
 		.ring_bytes = h->spec.ring_bytes,
 	};
 	h->home.sampled = h->sampled_avma;
+	set_internal(h);
 	set_up_control(h);
 	r = put(h, h->contexts_avma + AS_RT_CONTEXT_PID, &pid, sizeof pid, err);
 	return r < 0 ? r : put(h, h->home_avma, &h->home, sizeof h->home, err);

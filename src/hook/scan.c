@@ -72,6 +72,8 @@ static void add_functions(struct as_hooked *h, struct as_module *m)
 	as_allocators_find(mine->elf, h->spec.groups, &list);
 	if (!has_blocks(&list))
 		mine->unseen = as_hooked_find_unseen(mine->elf);
+	if (h->spec.groups & AS_HOOKS_HEAP)
+		as_hooked_find_internal(h, mine->elf, &list);
 	if (list.n) {
 		extents = as_image_module_extents(h->image, m, &n);
 		if (as_hook_code_new(mine->elf, extents, n, &code, NULL) == 0) {

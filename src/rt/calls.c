@@ -215,8 +215,22 @@ ENTRY4(resize)
 	return ret;
 }
 
+/* Of a block that was freed before, by the allocator itself. */
+static inline bool is_internal(const struct as_rt_hook *hook, const struct rt_frame *frame)
+{
+	const struct as_rt_home *home = (const struct as_rt_home *)(uintptr_t)hook->home;
+	if (RT_LIKELY(frame->ra - home->internal_lo > home->internal_span))
+		return false;
+	for (uint32_t i = 0; i < AS_RT_INTERNAL; i++)
+		if (home->internal[i] == frame->ra)
+			return true;
+	return false;
+}
+
 ENTRY4(free)
 {
+	if (RT_UNLIKELY(is_internal(hook, RT_FRAME())))
+		return ORIGINAL(hook)(a, b, c, d);
 	struct call k = enter(hook, RT_FRAME());
 	if (RT_LIKELY(k.c && a))
 		tell_free(&k, a);
