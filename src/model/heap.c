@@ -106,6 +106,12 @@ int as_model_measure(struct as_model *m, enum as_measure measure, bool fold,
 	return r;
 }
 
+int as_model_has_measure(const struct as_model *m, enum as_measure measure,
+			 struct as_error *err)
+{
+	return check(m, measure, err);
+}
+
 /* ---- marks ---- */
 
 /* "load#2": the second of that name. */

@@ -97,6 +97,9 @@ int as_model_measure(struct as_model *m, enum as_measure measure, bool fold,
  * the names there are; AS_E_USAGE as above.
  */
 int as_model_measure_at(struct as_model *m, const char *mark, bool fold, struct as_error *err);
+/* AS_OK when as_model_measure would succeed; else what it would say. */
+int as_model_has_measure(const struct as_model *m, enum as_measure measure,
+			 struct as_error *err);
 const char *as_measure_name(enum as_measure measure);
 bool as_measure_is_bytes(enum as_measure measure); /* else a count */
 /* Sums over the processes. */

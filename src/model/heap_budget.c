@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/sys.h"
+#include "model/model_priv.h"
 
 #define TEXT_MAX 400u /* longer ones are not shown with a mark */
 
@@ -434,6 +435,14 @@ static uint64_t figure(const struct as_rec_heap_stack *r, enum as_budget_what wh
 	}
 }
 
+static uint64_t leaked(const struct as_model *m, uint32_t row)
+{
+	uint64_t values[AS_HEAP_VALUES] = {0};
+
+	as_heap_add_values(m, row, values);
+	return values[AS_HEAP_LEAKED_BYTES];
+}
+
 static bool holds(const struct as_heap_budget *b, uint64_t amount)
 {
 	switch (b->compare) {
@@ -458,10 +467,8 @@ static int check(const struct as_heap_budget *b, const struct as_model *m, struc
 		return as_fail(err, AS_E_USAGE, 0,
 			       "--fail-if '%s': this session is of time, it has no memory",
 			       b->text);
-	if (b->what == AS_BUDGET_LEAKED && !(m->heap.info.flags & 1))
-		return as_fail(err, AS_E_UNSUPPORTED, 0,
-			       "--fail-if '%s': leaks were not looked for in this session",
-			       b->text);
+	if (b->what == AS_BUDGET_LEAKED && as_model_has_measure(m, AS_MEASURE_LEAKED, err) < 0)
+		return as_wrap(err, "--fail-if '%s'", b->text);
 	return AS_OK;
 }
 
@@ -473,11 +480,15 @@ static void add_up(const struct scope *s, struct as_heap_spent *ret)
 	AS_CLEANUP(as_free_autop)
 	uint64_t *of = as_xcalloc(s->m->processes.n + 1, sizeof *of);
 
-	as_vec_foreach (row, &s->m->heap.rows) {
+	for (uint32_t i = 0; i < s->m->heap.rows.n; i++) {
+		const struct as_m_heap_row *row = &s->m->heap.rows.v[i];
+
 		if (row->r.domain != domain || !is_in_scope(s, row))
 			continue;
 		ret->seen = true;
-		of[row->r.process] += figure(&row->r, s->b->what);
+		of[row->r.process] += s->b->what == AS_BUDGET_LEAKED
+					      ? leaked(s->m, i)
+					      : figure(&row->r, s->b->what);
 	}
 	for (size_t i = 0; i < s->m->processes.n; i++)
 		ret->amount = is_peak ? AS_MAX(ret->amount, of[i]) : ret->amount + of[i];

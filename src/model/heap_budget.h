@@ -92,7 +92,7 @@ int as_heap_budgets_parse(const char *const *texts, size_t n, struct as_heap_bud
 			  struct as_error *err);
 void as_heap_budgets_clear(struct as_heap_budgets *b);
 
-/* AS_E_USAGE: the session is not of memory; AS_E_UNSUPPORTED: nobody looked for what it speaks of. */
+/* AS_E_USAGE: the session is not of memory, or leaks were not looked for. */
 int as_heap_budget_spend(const struct as_heap_budget *b, const struct as_model *m,
 			 struct as_heap_spent *ret, struct as_error *err);
 /* All of them: appends a line per broken one, figure and bound, and one per scope in which nothing

@@ -232,7 +232,7 @@ static void a_session_of_time_has_no_budget(void **state)
 	assert_non_null(strstr(err.msg, "of time"));
 	m.heap.is = true;
 	b.v[0].what = AS_BUDGET_LEAKED;
-	assert_int_equal(as_heap_budget_spend(b.v, &m, &spent, &err), AS_E_UNSUPPORTED);
+	assert_int_equal(as_heap_budget_spend(b.v, &m, &spent, &err), AS_E_USAGE);
 	assert_non_null(strstr(err.msg, "leaks were not looked for"));
 	as_heap_budgets_clear(&b);
 	clear(&m);
