@@ -17,11 +17,12 @@
 #include "base/sys.h"
 #include "hook/maps.h"
 
-#define CS_64       0x33
-#define MAX_STEPS   16 /* stops of other kinds while one instruction is stepped */
-#define VDSO_SEARCH (1u << 20)
-#define SPIN_NS     200000 /* a stop usually comes within */
-#define NAP_NS      50000
+#define CS_64        0x33
+#define MAX_STEPS    16 /* stops of other kinds while one instruction is stepped */
+#define VDSO_SEARCH  (1u << 20)
+#define SPIN_NS      200000 /* a stop usually comes within */
+#define NAP_NS       50000
+#define REAP_WAIT_NS 1000000000ull
 
 #ifndef PTRACE_EVENT_STOP
 #define PTRACE_EVENT_STOP 128
@@ -31,7 +32,7 @@
 
 struct task_facts {
 	char state;
-	int tracer;
+	int tracer, parent;
 	uint64_t pending, shared_pending, blocked, caught;
 	int seccomp;
 };
@@ -50,6 +51,7 @@ static bool task_facts(pid_t pid, pid_t tid, struct task_facts *ret)
 
 		if (sscanf(line, "State: %c", &ret->state) == 1 ||
 		    sscanf(line, "TracerPid: %d", &ret->tracer) == 1 ||
+		    sscanf(line, "PPid: %d", &ret->parent) == 1 ||
 		    sscanf(line, "Seccomp: %d", &ret->seccomp) == 1)
 			continue;
 		if (sscanf(line, "SigPnd: %lx", &v) == 1)
@@ -150,6 +152,50 @@ static void take_stop(struct as_stopped *t, int status)
 		memset(&t->info, 0, sizeof t->info);
 }
 
+/* The end of a process that we have started is told by a wait that is not ours. */
+static bool is_others(const struct as_stop *s, pid_t tid)
+{
+	struct task_facts f;
+
+	return tid == s->pid && (!task_facts(tid, tid, &f) || f.parent == getpid());
+}
+
+/* A stop of the thread: 1; 0: not yet; -1: it has ended. What has ended while it was traced is there, and
+ * keeps its process from ending, until its tracer has waited for it. */
+static int poll_thread(const struct as_stop *s, pid_t tid, int *ret_status)
+{
+	siginfo_t info = {0};
+	pid_t got;
+
+	if (waitid(P_PID, (id_t)tid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL) <
+	    0)
+		return errno == EINTR ? 0 : -1;
+	if (!info.si_pid)
+		return 0;
+	if (info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED && is_others(s, tid))
+		return -1;
+	got = waitpid(tid, ret_status, __WALL | WNOHANG);
+	if (got <= 0)
+		return got < 0 && errno != EINTR ? -1 : 0;
+	return WIFSTOPPED(*ret_status) ? 1 : -1;
+}
+
+/* Threads that could not be let go because they end; the first one last, which ends last. */
+static void reap(const struct as_stop *s, bool first)
+{
+	uint64_t begin = as_now_ns();
+
+	as_vec_foreach (t, &s->thread) {
+		int status;
+
+		if (!t->ended || (t->tid == s->pid) != first || (first && is_others(s, t->tid)))
+			continue;
+		while (poll_thread(s, t->tid, &status) >= 0 &&
+		       as_now_ns() - begin < REAP_WAIT_NS)
+			nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+	}
+}
+
 /* Waits for all that have not stopped yet; one after the other, but all of them were asked before. */
 static int wait_all(struct as_stop *s, struct as_error *err)
 {
@@ -158,12 +204,12 @@ static int wait_all(struct as_stop *s, struct as_error *err)
 	for (size_t i = 0; i < s->thread.n;) {
 		struct as_stopped *t = &s->thread.v[i];
 		int status;
-		pid_t got = t->stopped ? t->tid : waitpid(t->tid, &status, __WALL | WNOHANG);
+		int got = t->stopped ? 1 : poll_thread(s, t->tid, &status);
 		uint64_t waited = as_now_ns() - begin;
 
 		if (t->stopped) {
 			i++;
-		} else if ((got < 0 && errno != EINTR) || (got > 0 && !WIFSTOPPED(status))) {
+		} else if (got < 0) {
 			forget_thread(s, i);
 		} else if (got > 0) {
 			take_stop(t, status);
@@ -327,8 +373,10 @@ void as_stop_resume(struct as_stop *s)
 			(void)ptrace(PTRACE_SETREGS, t->tid, NULL, &t->regs);
 		if (t->signal && t->info.si_signo == t->signal)
 			(void)ptrace(PTRACE_SETSIGINFO, t->tid, NULL, &t->info);
-		(void)ptrace(PTRACE_DETACH, t->tid, NULL, (void *)(intptr_t)t->signal);
+		t->ended = ptrace(PTRACE_DETACH, t->tid, NULL, (void *)(intptr_t)t->signal) < 0;
 	}
+	reap(s, false);
+	reap(s, true);
 	as_vec_clear(&s->thread);
 	memset(s, 0, sizeof *s);
 }

@@ -34,6 +34,7 @@
 struct as_stopped {
 	pid_t tid;
 	bool stopped;
+	bool ended;                   /* could not be let go */
 	int signal;                   /* taken in the stop, delivered afterwards; 0: none */
 	siginfo_t info;               /* of signal */
 	struct user_regs_struct regs; /* as they will be when it goes on */

@@ -479,6 +479,35 @@ static void frees_of_blocks_from_before_are_counted_and_ignored(void **unused)
 	bench_clear(&b);
 }
 
+static void a_process_that_has_ended_is_taken_when_its_rings_are_empty(void **unused)
+{
+	struct as_heap_drained d = {0};
+	struct bench b;
+	size_t n;
+
+	bench_init(&b, 2);
+	(void)rings_alloc(&b.r, 0, 0x1000, 10, 0);
+	(void)rings_alloc(&b.r, 1, 0x2000, 20, 0);
+	(void)as_heap_drain_round(b.res.d, 2000);
+	assert_false(as_heap_drain_take(b.res.d, PID, &d));
+	as_heap_drain_gone(b.res.d, 100);
+	(void)as_heap_drain_round(b.res.d, 3000);
+	assert_false(as_heap_drain_take(b.res.d, PID, &d));
+	(void)rings_free(&b.r, 1, 0x1000);
+	as_heap_drain_gone(b.res.d, 101);
+	assert_false(as_heap_drain_take(b.res.d, PID, &d)); /* the free is not read yet */
+	(void)as_heap_drain_round(b.res.d, 4000);
+	assert_true(as_heap_drain_take(b.res.d, PID, &d));
+	assert_ptr_equal(d.heap, b.res.host.heap);
+	assert_int_equal(d.heap->frees, 1);
+	assert_int_equal(d.heap->sum[AS_HEAP_BLOCKS].live.bytes, 20);
+	assert_false(as_heap_drain_take(b.res.d, PID, &d));
+	(void)as_heap_drain_processes(b.res.d, &n);
+	assert_int_equal(n, 0);
+	as_vec_clear(&d.hook_events);
+	bench_clear(&b);
+}
+
 /* The second thread has reserved a record that it does not write yet. */
 static void a_record_being_written_is_waited_for(void **unused)
 {
@@ -629,6 +658,7 @@ int main(void)
 		cmocka_unit_test(with_a_fine_clock_all_is_exact),
 		cmocka_unit_test(what_is_lost_is_counted_exactly),
 		cmocka_unit_test(frees_of_blocks_from_before_are_counted_and_ignored),
+		cmocka_unit_test(a_process_that_has_ended_is_taken_when_its_rings_are_empty),
 		cmocka_unit_test(a_record_being_written_is_waited_for),
 		cmocka_unit_test(a_record_that_never_comes_is_one_hole),
 		cmocka_unit_test(a_library_in_the_place_of_another_has_stacks_of_its_own),
