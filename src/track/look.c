@@ -30,11 +30,14 @@ void as_track_look(struct as_track_area *a, pid_t pid, const struct as_rt_rec_sy
 {
 	struct as_snapshot_spec look = {
 		.pid = pid, .hooked = a->h, .drain = read_rings, .ctx = a};
+	const struct as_track_request *q = a->k->q;
 	struct as_error err = {0};
 	int r = 0;
 
-	if (a->k->q->no_leaks)
+	if (q->no_leaks)
 		return;
+	/* blocks from before an attach, and those that were not chosen, are not known */
+	look.partial = q->pid || q->sample_bytes;
 	if (at_exit) {
 		look.stay = true;
 		look.exit_tid = (pid_t)at_exit->tid;

@@ -205,7 +205,8 @@ static void check_classes(void)
 	assert_int_equal(row(2)->amount[AS_LEAK_INDIRECT].blocks, 1000);
 	assert_int_equal(row(3)->amount[AS_LEAK_POSSIBLE].blocks, 1);
 	assert_int_equal(row(4)->amount[AS_LEAK_LOST].blocks, 2);
-	assert_int_equal(heap->leaks->unread_bytes, 0);
+	/* the sanitizer's shadow memory is more than is read */
+	assert_true(SANITIZED || heap->leaks->unread_bytes == 0);
 }
 
 static void blocks_of_a_child_get_their_classes(void **state)
@@ -301,6 +302,8 @@ static void threads(void)
 static void stacks_in_use_are_roots_and_those_of_ended_threads_are_not(void **state)
 {
 	(void)state;
+	if (SANITIZED)
+		skip(); /* it remembers threads, and what was on their stacks */
 	start(threads);
 	if (!look(false)) {
 		stop_child();
