@@ -51,10 +51,11 @@ holds() {
 }
 
 @test "the document is assay.bench/1 and its figures are in order" {
-	likely "2e-4 < b['iterations'] * b['plain']['min'] < 5e-3" --time 0.4 crc_4k # a batch is about a millisecond
+	# a batch is about a millisecond
+	likely "2e-4 < b['iterations'] * b['plain']['min'] < 5e-3 and b['processes'] >= 3" --time 0.4 crc_4k
 	holds "d['schema'] == 'assay.bench/1' and b['kind'] == 'function' and b['unit'] == 's'"
 	holds "b['low'] <= b['mean'] <= b['high'] and b['plain']['min'] <= b['mean'] <= b['plain']['max']"
-	holds "len(b['samples']) == b['processes'] >= 3 and len(b['batch_times']) == b['processes'] * b['batches']"
+	holds "len(b['samples']) == b['processes'] and len(b['batch_times']) == b['processes'] * b['batches']"
 	holds "b['throughput']['kind'] == 'bytes' and b['throughput']['n'] == 4096"
 	holds "abs(b['throughput']['per_second'] - 4096 / b['mean']) < 1e-3 * b['throughput']['per_second']"
 }
@@ -71,8 +72,8 @@ holds() {
 
 @test "allocations, their bytes and the most at once are exact" {
 	json --time 0.05 alloc
-	[ "$(python3 -c 'import json; print(json.load(open("out.json"))["benchmarks"][0].get("allocations"))')" != None ] ||
-		skip "allocations are not seen here"
+	holds "any('allocations' in x for x in d['benchmarks'])" >/dev/null || skip "allocations are not seen here"
+	likely "all('allocations' in x for x in d['benchmarks'])" --time 0.2 alloc # there was time to count them
 	holds "by['alloc_three']['allocations'] == {'count': 4, 'bytes': 210, 'peak_bytes': 210}"
 	holds "by['alloc_in_libc']['allocations'] == {'count': 2, 'bytes': 24, 'peak_bytes': 16}"
 	# what is made ready outside of the loop does not count
