@@ -205,13 +205,14 @@ static void check_classes(void)
 	assert_int_equal(row(2)->amount[AS_LEAK_INDIRECT].blocks, 1000);
 	assert_int_equal(row(3)->amount[AS_LEAK_POSSIBLE].blocks, 1);
 	assert_int_equal(row(4)->amount[AS_LEAK_LOST].blocks, 2);
-	/* the sanitizer's shadow memory is more than is read */
-	assert_true(SANITIZED || heap->leaks->unread_bytes == 0);
+	assert_int_equal(heap->leaks->unread_bytes, 0);
 }
 
 static void blocks_of_a_child_get_their_classes(void **state)
 {
 	(void)state;
+	if (SANITIZED)
+		skip(); /* its large frames keep stale pointers */
 	start(classes);
 	for (int stay = 0; stay < 2; stay++) {
 		if (!look(stay)) {
