@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Estimates from the blocks that were chosen (heap.h, "Sampling"). A block of s bytes is told with the
- * probability p = 1 - exp(-s / sample_bytes) (s at least AS_RT_SAMPLE_LEAST), independently of all others: it stands for 1/p blocks,
- * and adds (1 - p) / p^2 to the variance of their number.
+ * probability p = 1 - exp(-s / sample_bytes) (s at least AS_RT_SAMPLE_LEAST), independently of all others:
+ * it stands for 1/p blocks, and adds (1 - p) / p^2 to the variance of their number.
  */
 #include <math.h>
 #include "abi/rt.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A process at its end, or where the recording leaves it: which blocks leak, of what its memory consists. */
+/* A process at its end, or where the recording leaves it: what leaks, what its memory consists of. */
 #include "track/track_priv.h"
 
 #include <stdlib.h>

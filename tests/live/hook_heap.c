@@ -10,8 +10,9 @@
  * Prints per process "process PID NAME events E complete C cut U dropped D holes H bad B", the sums
  * "sum allocs bytes live_blocks live_bytes peak_bytes" with "half", their half widths, "mark NAME
  * live_blocks live_bytes", "lost EVENTS" of threads without a ring, and per hooked function "calls NAME
- * MODULE", with tabs between; -l: "leaks PID CLASS BLOCKS BYTES" per process and class, "look PID pause_us N
- * cpu_us N scanned N unread N rss N", and "part PID KIND NAME BYTES MAPPED". Follows exec, and patches modules that dlopen brings. -b: sampling.
+ * MODULE", with tabs between; -l: "leaks PID CLASS BLOCKS BYTES" per process and class, "look PID
+ * pause_us N cpu_us N scanned N unread N rss N", and "part PID KIND NAME BYTES MAPPED". Follows exec,
+ * and patches modules that dlopen brings. -b: sampling.
  */
 #include <errno.h>
 #include <fcntl.h>

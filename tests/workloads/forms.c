@@ -2,8 +2,8 @@
 /*
  * forms [-p] ROUNDS: in each round a block by each of the C library's forms, and all given back. With glibc
  * a round is 11 allocations (one of them a realloc of a block) and 10 frees by free, with musl 8 and 7;
- * strdup, strndup and reallocarray are one each, whatever they call. -p: no pvalloc, which other allocators leave to
- * glibc, and then cannot free. Prints the rounds.
+ * strdup, strndup and reallocarray are one each, whatever they call. -p: no pvalloc, which other allocators
+ * leave to glibc, and then cannot free. Prints the rounds.
  */
 #include <malloc.h>
 #include <stdint.h>

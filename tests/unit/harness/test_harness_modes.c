@@ -34,7 +34,7 @@ struct input {
 	unsigned char bytes[INPUT];
 };
 
-/* A part of the work of which 5 % are allowed; a step depends on the one before, so that it is no vector's. */
+/* A part of the work of which 5 % are allowed; a step depends on the one before: no vectors. */
 static void xor_all(unsigned char *p)
 {
 	unsigned char key = 1;
@@ -90,8 +90,10 @@ static void set_break(pid_t pid, bool on)
 	assert_int_equal(ptrace(PTRACE_POKETEXT, pid, at, (void *)word), 0);
 }
 
-/* One instruction after the other from assay_bench_begin to assay_bench_end; between them the child runs
- * freely: preparing inputs is not timed. Instructions so counted, and how many such stretches there were. */
+/*
+ * One instruction after the other from assay_bench_begin to assay_bench_end; between them the child runs
+ * freely: preparing inputs is not timed. Instructions so counted, and how many such stretches there were.
+ */
 static uint64_t count_steps(pid_t pid, uint64_t *ret_stretches)
 {
 	const uint64_t begin = (uint64_t)(uintptr_t)assay_bench_begin,
