@@ -72,6 +72,8 @@ static void export_all(const struct as_model *m, size_t n)
 		struct as_buf b = {0};
 		struct as_sink sink;
 
+		if (!(as_exporters[i].kinds & (m->heap.is ? AS_EXPORT_MEMORY : AS_EXPORT_TIME)))
+			continue;
 		as_sink_init_buf(&sink, &b);
 		if (as_exporters[i].write(m, &o, &sink, NULL) == 0 &&
 		    as_sink_finish(&sink, NULL) < 0)
