@@ -331,6 +331,9 @@ static size_t rows_shown(const struct as_report_request *q, const struct as_prof
 
 		if (row->self.value < q->min_share && row->total.value < q->min_share)
 			break;
+		/* of memory: what allocates has a row also where nothing of it counts */
+		if (q->format == AS_REPORT_TEXT && row->total.value <= 0)
+			break;
 		n++;
 	}
 	return n;
@@ -677,7 +680,8 @@ static int text_document(const struct as_report_request *q, const struct as_prof
 		as_table_print(t, style, out);
 		rest_line(q, p, t->nrows, out);
 	} else if (p->samples) {
-		as_buf_adds(out, "   nothing matches\n");
+		as_buf_adds(out, is_memory(q) && p->rows.n ? "   nothing\n"
+							   : "   nothing matches\n");
 	}
 	as_buf_addc(out, '\n');
 	if (q->model->measure == AS_MEASURE_LEAKED)

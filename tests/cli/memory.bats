@@ -34,6 +34,14 @@ assert eval(sys.argv[1]), (sys.argv[1], t, r["trust"], rows)
 	done
 }
 
+@test "what has nothing of a measure is no row of its report" {
+	heap_session
+	run -0 assay report --measure growth heap.assay # so short a run has no line
+	[[ $output == *$'\n   nothing\n'* && $output != *app::* ]]
+	run -0 assay report --measure live heap.assay
+	[[ $output == *app::main* && $output != *' 0 B '*' 0 B '*'app::main'* ]]
+}
+
 @test "the trust block has the counts of the whole" {
 	heap_session 20000
 	assay report --format json heap.assay >report.json
