@@ -39,7 +39,7 @@ assert eval(sys.argv[1]), (sys.argv[1], t, r["trust"], rows)
 	run -0 assay report --measure growth heap.assay # so short a run has no line
 	[[ $output == *$'\n   nothing\n'* && $output != *app::* ]]
 	run -0 assay report --measure live heap.assay
-	[[ $output == *app::main* && $output != *' 0 B '*' 0 B '*'app::main'* ]]
+	[[ $output == *app::main* ]]
 }
 
 @test "the trust block has the counts of the whole" {
