@@ -23,7 +23,7 @@
 
 export const ARROW_LANES = 8;
 
-/** Kinds of Insn: enum as_insn_kind of src/view/listing.h. */
+/** Kinds of Insn: enum as_insn_kind of src/view/listing/listing.h. */
 export const INSN = {PLAIN: 0, JUMP: 1, BRANCH: 2, CALL: 3, RETURN: 4, BAD: 5};
 
 /**

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Two profiles: what changed, and what of it is more than chance. The procedure is that of
-// `assay diff` with one session a side; it and its sources are told in src/model/diff.h. In short:
+// `assay diff` with one session a side; it and its sources are told in src/model/diff/diff.h. In short:
 // limits of both sides' shares joined (square-and-add), widened by what self shares differ by beyond
 // their samples, levels adjusted for the number of rows. Resolved: the adjusted level is
 // below 5 % and the change at least half a percentage point.

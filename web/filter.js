@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // What a query keeps: samples by time and thread, stacks by focus and ignore, frames by hide,
-// kernel and inlining (as src/model/filter.c does it), and the reader's transforms.
+// kernel and inlining (as src/model/profile/filter.c does it), and the reader's transforms.
 import {CATEGORIES, FRAME_KERNEL} from './model.js';
 
 /** @typedef {import('./types.js').Model} Model */

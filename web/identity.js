@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // What a row is called once everything that another build changes is taken out of its name, so that
-// sessions of two builds can be compared: as src/model/identity.c and diff_match.c.
+// sessions of two builds can be compared: as src/model/diff/identity.c and match.c.
 
 /** @typedef {import('./types.js').Model} Model */
 /** @typedef {import('./names.js').Name} Name */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Weights per time block onto rows (as src/model/pass.c, where the reasons stand).
+// Weights per time block onto rows (as src/model/profile/pass.c, where the reasons stand).
 //
 // Nodes with one child and no samples of their own weigh what their child weighs: such chains
 // become one link. A block costs by the links it touches and by the rows listed on them.

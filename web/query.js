@@ -18,7 +18,7 @@ import {ACTION_DROP, ACTION_KEEP, ACTION_REMOVE, changeFrame, frameKeys, makeCha
 /** @typedef {import('./types.js').By} By */
 /** @typedef {'' | 'thread' | 'process'} Group */
 
-// As in src/model/shares.c: 256 blocks leave 170 degrees of freedom to a variance.
+// As in src/model/profile/shares.c: 256 blocks leave 170 degrees of freedom to a variance.
 const ASKED_SAMPLES = 256 * BLOCK_SAMPLES;
 const BASES_KEPT = 4;
 const OUT_OF_SCOPE = -2, DROPPED = -1;

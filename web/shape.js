@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// From a profile's tree of keys to one that is drawn: turned (as src/model/shape.c), without its
+// From a profile's tree of keys to one that is drawn: turned (as src/model/profile/shape.c), without its
 // lightest nodes, children in drawing order.
 import {KeyTree} from './ktree.js';
 
@@ -18,7 +18,7 @@ import {KeyTree} from './ktree.js';
 /** @typedef {Tree & {origin: TreeOrigin, cut: number}} BuiltTree */
 // cut: what is deeper is left out; 0: nothing is
 
-// As in src/model/shape.c: only recordings of many stacks of many thousand frames come here.
+// As in src/model/profile/shape.c: only recordings of many stacks of many thousand frames come here.
 const NODES_MAX = 2 ** 21;
 const STEPS_MAX = 2 ** 26;
 

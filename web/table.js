@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Rows: self and total per key with intervals (as src/model/rows.c); the figures of one key, of the
+// Rows: self and total per key with intervals (as src/model/profile/rows.c); the figures of one key, of the
 // lines of a file, of the instructions of a function.
 import {emptyEstimate, rowsSeparable, ShareRows} from './stats.js';
 import {KeyTree, outermostOf} from './ktree.js';

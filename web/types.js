@@ -100,7 +100,7 @@
  */
 
 /**
- * A function's text (src/view/listing.h). Lines stand in Model.sources.
+ * A function's text (src/view/listing/listing.h). Lines stand in Model.sources.
  * @typedef {object} Listing
  * @property {number} function
  * @property {number} module

@@ -13,7 +13,7 @@
 #include "cli/cmds_priv.h"
 #include "history/history.h"
 #include "results/judge.h"
-#include "view/style.h"
+#include "view/text/style.h"
 
 #define MIN_RUNS     10
 #define MAX_RUNS     10000

@@ -12,7 +12,7 @@
 #include "cli/options.h"
 #include "results/judge.h"
 #include "results/result.h"
-#include "view/style.h"
+#include "view/text/style.h"
 
 enum as_bench_fail_on {
 	AS_BENCH_FAIL_ON_AUTO,

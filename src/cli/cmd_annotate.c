@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/sys.h"
 #include "cli/cmds_priv.h"
-#include "view/annotate.h"
+#include "view/annotate/annotate.h"
 
 struct annotate_args {
 	struct as_filter_args filter;

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "cli/cmds_priv.h"
-#include "view/diff.h"
-#include "view/memory_diff.h"
+#include "view/diff/diff.h"
+#include "view/memory/diff.h"
 
 struct diff_args {
 	struct as_filter_args filter;

@@ -7,8 +7,8 @@
 #include "base/mem.h"
 #include "base/sys.h"
 #include "cli/cmds_priv.h"
-#include "model/diff.h"
-#include "view/flame.h"
+#include "model/diff/diff.h"
+#include "view/flame/flame.h"
 
 struct flame_args {
 	struct as_filter_args filter;

@@ -13,7 +13,7 @@
 #include "cli/cmds_priv.h"
 #include "cli/recording.h"
 #include "hook/hooked.h"
-#include "model/heap_budget.h"
+#include "model/memory/budget.h"
 #include "track/track.h"
 
 struct heap_args {

@@ -4,8 +4,8 @@
 
 #include "base/sys.h"
 #include "cli/cmds_priv.h"
-#include "model/heap_budget.h"
-#include "view/report.h"
+#include "model/memory/budget.h"
+#include "view/report/report.h"
 
 struct report_args {
 	struct as_filter_args filter;

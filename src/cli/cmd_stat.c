@@ -12,7 +12,7 @@
 #include "cli/stat_baseline.h"
 #include "cli/stat_watch.h"
 #include "measure/repeat.h"
-#include "view/stat.h"
+#include "view/stat/stat.h"
 
 struct stat_args {
 	int64_t runs, warmup, pid, interval_ms;

@@ -8,8 +8,8 @@
 #include "base/mem.h"
 #include "base/sys.h"
 #include "cli/cmds_priv.h"
-#include "view/page.h"
-#include "view/serve.h"
+#include "view/page/page.h"
+#include "view/page/serve.h"
 
 struct view_args {
 	struct as_filter_args filter;

@@ -8,7 +8,7 @@
 
 #include "base/sys.h"
 #include "model/model.h"
-#include "model/until.h"
+#include "model/profile/until.h"
 
 /* In a process of its own: memory is not given back. */
 static int judge(void *ctx, const char *path, struct as_judgement *ret)

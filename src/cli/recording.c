@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/sys.h"
 #include "model/model.h"
-#include "view/summary.h"
+#include "view/report/summary.h"
 
 enum { PROGRESS_AFTER_MS = 1000, PROGRESS_EVERY_MS = 250 };
 

@@ -4,8 +4,8 @@
 #define AS_CLI_STAT_WATCH_H
 
 #include "cli/commands.h"
-#include "view/stat.h"
-#include "view/stat_rows.h"
+#include "view/stat/stat.h"
+#include "view/stat/rows.h"
 
 /* Rows that are written as they come. */
 struct as_stat_printer {

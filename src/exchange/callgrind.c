@@ -16,7 +16,7 @@
 #include <string.h>
 #include "base/sys.h"
 #include "exchange/exchange_priv.h"
-#include "model/selection.h"
+#include "model/profile/selection.h"
 
 struct fn { /* what a reader takes for one function: a name in a file of an object */
 	uint32_t name, file, object; /* texts */

@@ -13,7 +13,7 @@
 #include "base/json.h"
 #include "base/sys.h"
 #include "exchange/exchange_priv.h"
-#include "model/selection.h"
+#include "model/profile/selection.h"
 
 #define SHORT_LIVED_US 500u /* DHAT's threshold for the colour of "short-lived" */
 

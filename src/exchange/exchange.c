@@ -2,7 +2,7 @@
 /* The table of formats, and what several of them need. */
 #include <string.h>
 #include "exchange/exchange_priv.h"
-#include "model/selection.h"
+#include "model/profile/selection.h"
 
 const struct as_exporter as_exporters[] = {
 #define X(name, suffix, readable, kinds, summary)                                              \

@@ -27,7 +27,7 @@
 #include <string.h>
 #include "base/sys.h"
 #include "exchange/exchange_priv.h"
-#include "model/selection.h"
+#include "model/profile/selection.h"
 
 #define EVENTS_MAX     (200ull << 20) /* of 5 bytes and more, read twice */
 #define WRITER_VERSION 0x10400u

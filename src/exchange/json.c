@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include "exchange/exchange_priv.h"
 #include "model/category.h"
-#include "model/selection.h"
+#include "model/profile/selection.h"
 
 struct writer {
 	const struct as_model *m;

@@ -5,7 +5,7 @@
 
 #include "base/map.h"
 #include "exchange/exchange_priv.h"
-#include "model/selection.h"
+#include "model/profile/selection.h"
 
 /* A module's place in the profile's one address space. */
 struct as_pprof_mapping {

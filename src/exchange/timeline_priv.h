@@ -15,7 +15,7 @@
 
 #include "base/sink.h"
 #include "model/model.h"
-#include "model/selection.h"
+#include "model/profile/selection.h"
 
 struct as_by_thread {
 	uint32_t *first; /* per thread of the model, and one more */

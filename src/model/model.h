@@ -18,7 +18,7 @@
 #include "abi/arch.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "model/heap.h"
+#include "model/memory/heap.h"
 #include "session/session.h"
 
 #define AS_NONE UINT32_MAX

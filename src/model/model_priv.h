@@ -29,18 +29,18 @@ int as_load_code_lines(void *ctx, const struct as_rec_code_lines *r);
 int as_load_code_names(void *ctx, const struct as_rec_code_names *r);
 /* losses.c: the LOST records in m->losses and m->ticks tell of the same samples; joins them. */
 void as_model_order_losses(struct as_model *m);
-/* heap_load.c: HEAP… */
+/* memory/load.c: HEAP… */
 void as_load_heap(struct as_record_sink *sink);
 void as_heap_clear(struct as_model *m);
-/* leaks.c: HEAP_LEAKS …; after as_heap_fold it is known what is the runtime's. */
+/* memory/leaks.c: HEAP_LEAKS …; after as_heap_fold it is known what is the runtime's. */
 void as_load_leaks(struct as_record_sink *sink);
 void as_leaks_complete(struct as_model *m);
 void as_leaks_clear_model(struct as_m_look *look);
-/* heap.c: after as_model_complete: a session of memory is folded and gets its first measure. */
+/* memory/heap.c: after as_model_complete: a session of memory is folded and gets its first measure. */
 void as_heap_complete(struct as_model *m);
-/* heap.c: a row's figures onto AS_HEAP_VALUES of them. */
+/* memory/heap.c: a row's figures onto AS_HEAP_VALUES of them. */
 void as_heap_add_values(const struct as_model *m, uint32_t row, uint64_t *to);
-/* heap_fold.c: rows' folded stacks. */
+/* memory/fold.c: rows' folded stacks. */
 void as_heap_fold(struct as_model *m);
 struct as_json;
 void as_notes_json(const struct as_model *m, struct as_json *j); /* trust.c */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include "base/json.h"
 #include "model/model_priv.h"
-#include "model/sampling.h"
+#include "model/profile/sampling.h"
 
 #define CPU_TIME_MIN_S 0.01 /* below it the kernel's accounting says nothing about a share */
 

@@ -7,7 +7,7 @@
 #define AS_RESULTS_GRID_PRIV_H
 
 #include "base/mem.h"
-#include "view/style.h"
+#include "view/text/style.h"
 
 #define AS_GRID_COLUMNS 10
 

@@ -17,7 +17,7 @@
 
 #include "results/result.h"
 #include "stats/changepoint.h"
-#include "view/style.h"
+#include "view/text/style.h"
 
 /* Saves; before that, says in a note ("environment") when the unchanged side is not what it was in the
  * last run here. revision of the set is filled in where it is not known. ret_id may be NULL. */

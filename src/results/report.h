@@ -12,7 +12,7 @@
 #define AS_RESULTS_REPORT_H
 
 #include "results/result.h"
-#include "view/style.h"
+#include "view/text/style.h"
 
 /* A line per benchmark or comparison, its notes below it, complexities, and the line of the suite.
  * What a narrow terminal has no room for is left out by rank: range, spread, memory, throughput. */

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "model/heap_budget.h"
-#include "model/heap_tables.h"
+#include "model/memory/budget.h"
+#include "model/memory/tables.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/buf.h"
-#include "view/page.h"
+#include "view/page/page.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

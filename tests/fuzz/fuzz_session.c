@@ -12,8 +12,8 @@
 #include "base/mem.h"
 #include "exchange/exchange.h"
 #include "model/model.h"
-#include "view/listing.h"
-#include "view/report.h"
+#include "view/listing/listing.h"
+#include "view/report/report.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/sys.h"
-#include "view/listing.h"
+#include "view/listing/listing.h"
 
 static void print_insns(const struct as_listing *l)
 {

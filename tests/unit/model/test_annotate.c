@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include "base/mem.h"
 #include "annotate_session.h"
-#include "model/annotate.h"
+#include "model/profile/annotate.h"
 
 /* ---- asking ---- */
 

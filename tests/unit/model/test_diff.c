@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 #include "hand_model.h"
-#include "model/diff.h"
+#include "model/diff/diff.h"
 #include "stats/spread.h"
 
 enum { FUNCTIONS = 30, RUNS_MAX = 3 };

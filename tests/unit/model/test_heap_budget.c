@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "hand_model.h"
-#include "model/heap_budget.h"
+#include "model/memory/budget.h"
 
 struct expected {
 	const char *text;

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "hand_model.h"
-#include "model/heap_tables.h"
+#include "model/memory/tables.h"
 #include "model/model_priv.h"
 
 static void names_tell_the_container(void **state)

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "model/identity.h"
+#include "model/diff/identity.h"
 
 static void stable(void (*fn)(const char *, struct as_buf *), const char *in, const char *want)
 {

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "hand_model.h"
-#include "model/selection.h"
+#include "model/profile/selection.h"
 
 static uint64_t seed = 88172645463325252ull;
 

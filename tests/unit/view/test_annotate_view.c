@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include "annotate_session.h"
 #include "base/sys.h"
-#include "view/annotate_priv.h"
+#include "view/annotate/annotate_priv.h"
 
 /* ---- jumps ---- */
 

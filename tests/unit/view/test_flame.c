@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "view/flame.h"
+#include "view/flame/flame.h"
 
 /* A tree made by hand: add() keeps totals and sibling order by insertion. */
 static uint32_t add(struct as_profile *p, uint32_t parent, uint32_t key, double self)

@@ -12,7 +12,7 @@
 #include "base/sys.h"
 #include "collect/collect.h"
 #include "symbol/demangle.h"
-#include "view/listing.h"
+#include "view/listing/listing.h"
 
 static const char c_source[] = /* 1 */
 	"#include <stdlib.h>\n"

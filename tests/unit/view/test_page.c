@@ -11,7 +11,7 @@
 
 #include "fixture.h"
 #include "session/session.h"
-#include "view/page_priv.h"
+#include "view/page/page_priv.h"
 
 #define START 7000000000ull
 

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "view/next.h"
-#include "view/report.h"
+#include "view/report/next.h"
+#include "view/report/report.h"
 
 static const char *args[] = {"./target/release/app"};
 static struct as_m_info info[] = {{"cwd", "/home/u/app"}};

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/sys.h"
-#include "view/table.h"
+#include "view/text/table.h"
 
 static struct as_share share(double percent, double half)
 {

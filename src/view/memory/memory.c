@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "view/memory/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/sys.h"
+
+static const char *describe(enum as_measure measure)
+{
+	static const char *const text[] = {
+		[AS_MEASURE_TIME] = "",
+		[AS_MEASURE_ALLOCS] = "calls that allocate",
+		[AS_MEASURE_BYTES] = "bytes asked for",
+		[AS_MEASURE_LIVE] = "bytes that are allocated at the end",
+		[AS_MEASURE_PEAK] = "bytes that were allocated when the whole was at its peak",
+		[AS_MEASURE_CHURN] =
+			"blocks freed before their thread had made 1,024 more allocations",
+		[AS_MEASURE_GROWTH] = "bytes grown over the run, as a line through it",
+		[AS_MEASURE_LEAKED] =
+			"bytes that nothing points to, and what only these lead to",
+		[AS_MEASURE_MAPPED] = "bytes mapped when mappings were at their peak",
+	};
+
+	return text[measure];
+}
+
+uint64_t as_memory_whole(double amount)
+{
+	if (!(amount > 0))
+		return 0;
+	return amount < 0x1p63 ? (uint64_t)llround(amount) : INT64_MAX;
+}
+
+void as_memory_amount(const struct as_model *m, double amount, struct as_buf *out)
+{
+	uint64_t n = as_memory_whole(amount);
+
+	if (as_measure_is_bytes(m->measure))
+		as_fmt_bytes(out, n);
+	else
+		as_fmt_count(out, n);
+}
+
+static uint64_t asked_for(const struct as_model *m)
+{
+	uint64_t bytes = 0;
+
+	as_vec_foreach (row, &m->heap.rows)
+		bytes += row->r.domain == 0 ? row->r.bytes : 0;
+	return bytes;
+}
+
+static void add_counted(struct as_buf *b, uint64_t n, const char *one)
+{
+	as_fmt_count(b, n);
+	as_buf_addf(b, " %s%s", one, n == 1 ? "" : "s");
+}
+
+/* "live at 'loaded' (1.2 s after the start): bytes …" */
+static void add_mark(const struct as_model *m, struct as_buf *b)
+{
+	as_buf_adds(b, "live at '");
+	as_fmt_quoted(b, m->heap.at, strlen(m->heap.at));
+	as_buf_addc(b, '\'');
+	if (m->heap.at_ns > m->recording.start_ns) {
+		as_buf_adds(b, " (");
+		as_fmt_duration(b, m->heap.at_ns - m->recording.start_ns);
+		as_buf_adds(b, " after the start)");
+	}
+	as_buf_adds(b, ": bytes that were allocated then");
+}
+
+void as_memory_header(const struct as_model *m, const struct as_style *style,
+		      struct as_buf *out)
+{
+	struct as_rec_heap_process sum;
+	struct as_buf b = {0};
+
+	as_model_heap_sum(m, &sum);
+	as_buf_adds(&b, "peak ");
+	as_fmt_bytes(&b, sum.peak_bytes);
+	if (sum.peak_ns > m->recording.start_ns) {
+		as_buf_adds(&b, " after ");
+		as_fmt_duration(&b, sum.peak_ns - m->recording.start_ns);
+	} else if (m->heap.processes.n > 1) {
+		as_buf_adds(&b, " (each process at its own)");
+	}
+	as_buf_adds(&b, " · live at the end ");
+	as_fmt_bytes(&b, sum.live_bytes);
+	as_buf_adds(&b, " in ");
+	add_counted(&b, sum.live_blocks, "block");
+	as_buf_adds(&b, " · ");
+	add_counted(&b, sum.allocs, "allocation");
+	as_buf_adds(&b, " of ");
+	as_fmt_bytes(&b, asked_for(m));
+	if (sum.mapped_peak_bytes) {
+		as_buf_adds(&b, " · mapped apart from that: ");
+		as_fmt_bytes(&b, sum.mapped_peak_bytes);
+	}
+	as_block_words(out, style, 2, b.p);
+	as_buf_reset(&b);
+	if (m->heap.at)
+		add_mark(m, &b);
+	else
+		as_buf_addf(&b, "%s: %s", as_measure_name(m->measure), describe(m->measure));
+	as_block_words(out, style, 2, b.p);
+	as_buf_clear(&b);
+}
+
+/* ---- trust ---- */
+
+static void line(struct as_trust_lines *l, enum as_trust_kind kind, const struct as_buf *text,
+		 const char *remedy)
+{
+	as_vec_push(l,
+		    (struct as_trust_line){kind, as_arena_strdup(&l->arena, text->p), remedy});
+}
+
+static void events_line(const struct as_rec_heap_process *s, struct as_trust_lines *ret)
+{
+	struct as_buf b = {0};
+
+	add_counted(&b, s->events, "event");
+	as_buf_adds(&b, ", ");
+	as_fmt_count(&b, s->dropped + s->holes);
+	as_buf_adds(&b, " lost");
+	line(ret, AS_TRUST_FACT, &b, "");
+	as_buf_reset(&b);
+	if (s->complete + s->cut == 0)
+		as_buf_adds(&b, "no stacks");
+	else if (s->cut == 0)
+		as_buf_adds(&b, "all stacks complete");
+	else
+		as_buf_addf(&b, "stacks %.1f %% complete",
+			    floor((double)s->complete / (double)(s->complete + s->cut) * 1000) /
+				    10);
+	line(ret, AS_TRUST_FACT, &b, "");
+	as_buf_clear(&b);
+}
+
+/* ---- coverage: which functions of which modules were watched ---- */
+
+enum { FUNCTIONS_NAMED = 3, MODULES_NAMED = 3 };
+
+static int by_events(const void *pa, const void *pb)
+{
+	const struct as_m_heap_layer *a = pa, *b = pb;
+
+	if (a->module != b->module)
+		return a->module < b->module ? -1 : 1;
+	return a->events < b->events ? 1 : a->events > b->events ? -1 : 0;
+}
+
+/* Layers of all processes, the same function once. */
+static size_t join_layers(const struct as_model *m, struct as_m_heap_layer *v)
+{
+	size_t n = 0;
+
+	as_vec_foreach (l, &m->heap.layers) {
+		size_t i = 0;
+
+		while (i < n &&
+		       (v[i].module != l->module || strcmp(v[i].function, l->function) != 0))
+			i++;
+		if (i == n)
+			v[n++] = *l;
+		else
+			v[i].events += l->events;
+	}
+	if (n)
+		qsort(v, n, sizeof *v, by_events);
+	return n;
+}
+
+/* "malloc, free, realloc and 5 more in libc.so.6 (1,234,567)": one module's. Returns how many layers. */
+static size_t module_layers(const struct as_model *m, const struct as_m_heap_layer *v, size_t n,
+			    struct as_buf *b)
+{
+	size_t i = 0, more = 0;
+	uint64_t events = 0;
+
+	for (; i < n && v[i].module == v[0].module; i++) {
+		events += v[i].events;
+		if (i >= FUNCTIONS_NAMED || (i && !v[i].events)) {
+			more += v[i].events > 0;
+			continue;
+		}
+		as_buf_adds(b, i ? ", " : "");
+		as_fmt_quoted(b, v[i].function, strlen(v[i].function));
+	}
+	if (more)
+		as_buf_addf(b, " and %zu more", more);
+	if (v[0].module != AS_NONE) {
+		const char *name = m->modules.v[v[0].module].name;
+
+		as_buf_adds(b, " in ");
+		as_fmt_quoted(b, name, strlen(name));
+	}
+	as_buf_adds(b, " (");
+	as_fmt_count(b, events);
+	as_buf_addc(b, ')');
+	return i;
+}
+
+static void coverage_line(const struct as_model *m, struct as_trust_lines *ret)
+{
+	AS_CLEANUP(as_free_autop)
+	struct as_m_heap_layer *v = as_xcalloc(m->heap.layers.n + 1, sizeof *v);
+	size_t n = join_layers(m, v), modules = 0;
+	struct as_buf b = {0};
+
+	as_buf_adds(&b, "seen at ");
+	for (size_t i = 0; i < n; modules++) {
+		struct as_buf one = {0};
+
+		i += module_layers(m, v + i, n - i, &one);
+		if (modules < MODULES_NAMED)
+			as_buf_addf(&b, "%s%s", modules ? "; " : "", one.p);
+		as_buf_clear(&one);
+	}
+	if (modules > MODULES_NAMED)
+		as_buf_addf(&b, "; and in %zu more modules", modules - MODULES_NAMED);
+	if (modules)
+		line(ret, AS_TRUST_FACT, &b, "");
+	as_buf_clear(&b);
+}
+
+/* Half widths of independent estimates: as if they were sides of a box. */
+static void add_half(double *sum, uint64_t half)
+{
+	*sum = sqrt(*sum * *sum + (double)half * (double)half);
+}
+
+static void sampling_line(const struct as_model *m, struct as_trust_lines *ret)
+{
+	double allocs = 0, live = 0, peak = 0;
+	struct as_buf b = {0};
+
+	if (!m->heap.info.sample_bytes)
+		return;
+	as_vec_foreach (p, &m->heap.processes) {
+		add_half(&allocs, p->allocs_half);
+		add_half(&live, p->live_bytes_half);
+		add_half(&peak, p->peak_bytes_half);
+	}
+	as_buf_adds(&b, "estimates: one block in about ");
+	as_fmt_bytes(&b, m->heap.info.sample_bytes);
+	as_buf_adds(&b, " was recorded (95 %: allocations ±");
+	as_fmt_count(&b, (uint64_t)allocs);
+	as_buf_adds(&b, ", live ±");
+	as_fmt_bytes(&b, (uint64_t)live);
+	as_buf_adds(&b, ", peak ±");
+	as_fmt_bytes(&b, (uint64_t)peak);
+	as_buf_adds(&b, ")");
+	line(ret, AS_TRUST_FACT, &b, "");
+	as_buf_clear(&b);
+}
+
+static void unknown_line(const struct as_rec_heap_process *s, struct as_trust_lines *ret)
+{
+	struct as_buf b = {0};
+
+	if (s->unmatched_frees + s->unmatched_reallocs) {
+		add_counted(&b, s->unmatched_frees + s->unmatched_reallocs, "block");
+		as_buf_adds(&b, " from before the recording freed or changed");
+		line(ret, AS_TRUST_FACT, &b, "");
+		as_buf_reset(&b);
+	}
+	if (s->failed) {
+		add_counted(&b, s->failed, "allocation");
+		as_buf_adds(&b, " failed");
+		line(ret, AS_TRUST_FACT, &b, "");
+	}
+	as_buf_clear(&b);
+}
+
+static void troubles(const struct as_model *m, const struct as_rec_heap_process *s,
+		     struct as_trust_lines *ret)
+{
+	struct as_buf b = {0};
+
+	if (s->dropped + s->holes) {
+		add_counted(&b, s->dropped + s->holes, "event");
+		as_buf_adds(&b, " found no room and were lost: counts are lower bounds, and "
+				"what is live may be too much");
+		line(ret, AS_TRUST_TROUBLE, &b, "");
+		as_buf_reset(&b);
+	}
+	if (s->unmatched_allocs) {
+		add_counted(&b, s->unmatched_allocs, "block");
+		as_buf_adds(&b, " ended without a free that was seen: something frees in a way "
+				"that is not watched, or events were lost");
+		line(ret, AS_TRUST_TROUBLE, &b, "");
+		as_buf_reset(&b);
+	}
+	if (s->crowded) {
+		add_counted(&b, s->crowded, "allocation");
+		as_buf_adds(&b,
+			    " came from more stacks than can be told apart: they have none");
+		line(ret, AS_TRUST_TROUBLE, &b, "");
+		as_buf_reset(&b);
+	}
+	if (!m->has_summary || !m->health.complete) {
+		as_buf_adds(&b, "the recorder did not end properly: figures may be missing");
+		line(ret, AS_TRUST_TROUBLE, &b, "");
+	}
+	as_buf_clear(&b);
+}
+
+void as_memory_trust(const struct as_model *m, struct as_trust_lines *ret)
+{
+	struct as_rec_heap_process sum;
+
+	as_model_heap_sum(m, &sum);
+	troubles(m, &sum, ret);
+	events_line(&sum, ret);
+	sampling_line(m, ret);
+	unknown_line(&sum, ret);
+	coverage_line(m, ret);
+}
+
+/* ---- next ---- */
+
+/* Bytes that realloc copied are worth a look from this part of what was asked for on. */
+static const double COPIED_WORTH = 0.05;
+
+static bool copies_much(const struct as_model *m)
+{
+	uint64_t copied = 0;
+
+	as_vec_foreach (row, &m->heap.rows)
+		copied += row->r.domain == 0 ? row->r.copied_bytes : 0;
+	return (double)copied > COPIED_WORTH * (double)asked_for(m);
+}
+
+struct step {
+	enum as_measure measure; /* it is of no use in this one; TIME: in none */
+	const char *words, *why;
+};
+static const struct step steps[] = {
+	{AS_MEASURE_PEAK, "--measure peak", "what was there at the peak"},
+	{AS_MEASURE_TIME, "--by realloc", "what grows step by step, and what to begin with"},
+	{AS_MEASURE_LIVE, "--measure live", "what is there at the end"},
+	{AS_MEASURE_ALLOCS, "--measure allocs", "who allocates most often"},
+	{AS_MEASURE_CHURN, "--measure churn", "what is freed at once, and could be used again"},
+};
+
+static size_t command(struct as_buf *out, const struct step *s, const char *file)
+{
+	size_t start = out->len;
+
+	as_buf_addf(out, "assay report %s", s->words);
+	if (file && as_style_plain(file)) {
+		as_buf_addc(out, ' ');
+		as_style_shell(out, file);
+	}
+	return as_text_width(out->p + start, out->len - start);
+}
+
+size_t as_memory_steps(const struct as_model *m, const char *file, bool no_realloc,
+		       struct as_buf ret[3], const char *why[3])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < AS_ARRAY_LEN(steps) && n < 3; i++) {
+		const struct step *s = &steps[i];
+
+		if (s->measure == m->measure ||
+		    (s->measure == AS_MEASURE_TIME && (no_realloc || !copies_much(m))))
+			continue;
+		(void)command(&ret[n], s, file); /* its width does not matter yet */
+		why[n++] = s->why;
+	}
+	return n;
+}
+
+void as_memory_next(const struct as_report_request *q, const struct as_style *style,
+		    struct as_buf *out)
+{
+	struct as_buf text[3] = {{0}};
+	const char *why[3];
+	size_t n = as_memory_steps(q->model, q->file, q->table == AS_TABLE_REALLOC, text, why),
+	       widest = 0;
+
+	for (size_t i = 0; i < n; i++)
+		widest = AS_MAX(widest, as_text_width(text[i].p, text[i].len));
+	for (size_t i = 0; i < n; i++) {
+		as_block_label(out, style, i ? "" : "next");
+		as_buf_adds(out, text[i].p);
+		as_buf_fill(out, ' ', widest - as_text_width(text[i].p, text[i].len) + 3);
+		as_buf_addf(out, "%s\n", why[i]);
+		as_buf_clear(&text[i]);
+	}
+}
