@@ -33,11 +33,14 @@
  * running thread when it holds the same value. New threads inherit their creator's gs base, a
  * fork's child finds its contexts wiped: both differ, and claim a context of their own.
  *
- * Order. What leaves (FREE, REALLOC_BEGIN, MUNMAP) is written before the original is called, what
- * comes (ALLOC, REALLOC, MMAP) after it. Therefore: when an ALLOC of an address that is still
- * live has been read, the record that frees it is already in some ring, below the `pos` that
- * ring has now. Order within a ring is the thread's order; a signal handler's records may stand
- * between those of the call it interrupted.
+ * Order. Records of all rings are in the order of their stamps: the processor's time stamp counter,
+ * read before the original is called by what leaves (FREE, REALLOC_BEGIN, MUNMAP), after it by what
+ * comes (ALLOC, REALLOC, MMAP), and the record is written in just these places, too. A block that
+ * passes from thread to thread is therefore given up with a smaller stamp than it is given out
+ * with. When rings are read up to a stamp that was taken before their `pos` were, nothing of what
+ * led to what is there is missing: its thread has not gone on before it was written. Order within
+ * a ring is the thread's order; a signal handler's records may stand between those of the call
+ * it interrupted.
  */
 #ifndef AS_ABI_RT_H
 #define AS_ABI_RT_H
@@ -45,7 +48,7 @@
 #include <stdint.h>
 
 #define AS_RT_MAGIC   0x3154524153534153ull /* "SASSART1" */
-#define AS_RT_VERSION 2
+#define AS_RT_VERSION 3
 
 /*
  * Kinds of entry, by what the arguments mean. All up to the fourth integer argument reach the
@@ -177,7 +180,8 @@ enum as_rt_flags {
 	 * The runtime makes no system call at all: a filter would answer it, or end the program. What
 	 * it would wait for in the kernel it waits for in a loop, and a thread that has no context yet
 	 * gets one only where control.tid_off says where its id is. Implies NO_PROBE. Set by the tool,
-	 * or by the target when it installs a filter (PRCTL, SYSCALL); stays.
+	 * or by the target when it installs a filter (PRCTL, SYSCALL); stays. With it the time stamp
+	 * counter is not read either (strict seccomp, PR_SET_TSC): stamps are counted in control.stamps.
 	 */
 	AS_RT_NO_SYSCALLS = 128,
 };
@@ -232,7 +236,10 @@ struct as_rt_control {
 	/* Where a thread's id (32 bits) is, from its thread pointer; 0: not known. For NO_SYSCALLS. */
 	uint32_t tid_off;
 	uint32_t reserved0b;
-	uint64_t reserved1[2];
+	/* The last stamp that was counted; the target starts it at its time stamp counter when it sets
+	 * NO_SYSCALLS. */
+	uint64_t stamps;
+	uint64_t reserved1;
 
 	/* written by the recorder at any time: read at each event */
 	uint64_t clock_ns; /* CLOCK_MONOTONIC, about each 100 us */
@@ -327,13 +334,15 @@ struct as_rt_ring {
 };
 _Static_assert(sizeof(struct as_rt_ring) <= AS_RT_RING_HEAD_BYTES, "ring head");
 
-/* First 8 bytes of each record. Records begin at multiples of 16. */
+/* First 8 bytes of each record. Records begin at multiples of 16. The 8 bytes behind the head are the
+ * stamp, but of NODE and RESET, which have none and belong to what is told next. */
 struct as_rt_head {
 	uint8_t kind;  /* enum as_rt_record_kind */
-	uint8_t units; /* length in 16 bytes */
+	uint8_t units; /* length in 16 bytes, at most AS_RT_UNITS_MAX */
 	uint16_t hook; /* as_rt_hook.id; 0 where no function is named */
 	uint32_t tag;  /* position of the record, >> 4 */
 };
+#define AS_RT_UNITS_MAX 5u
 
 /*
  * Nodes: one frame each, as a chain to the outermost. Known by id within one ring since its last
@@ -349,25 +358,30 @@ enum as_rt_node_flags {
 	AS_RT_NODE_TRUNCATED = 4,
 };
 
+/*
+ * serial: how many allocations (reallocs included) the thread has made, this one included, modulo 2^32.
+ */
 struct as_rt_rec_alloc {
 	struct as_rt_head head;
+	uint64_t stamp;
 	uint64_t ptr; /* 0: failed */
 	uint64_t size_bytes;
-	uint32_t node;
-	uint32_t align; /* 0: the allocator's own */
+	uint32_t node, serial;
+	uint64_t reserved;
 };
 /* FREE of a null pointer is not recorded. */
 struct as_rt_rec_free {
 	struct as_rt_head head;
+	uint64_t stamp;
 	uint64_t ptr;
-	/* two units only: */
-	uint32_t node, reserved;
-	uint64_t reserved2;
+	uint32_t node, serial; /* node: with AS_RT_FREE_STACKS */
 };
 /* The block at ptr is about to be given to realloc; a REALLOC with old == ptr follows. */
 struct as_rt_rec_realloc_begin {
 	struct as_rt_head head;
+	uint64_t stamp;
 	uint64_t ptr;
+	uint64_t reserved;
 };
 /*
  * old 0: an allocation. new 0 with size_bytes > 0: failed, the old block stays; with 0: freed.
@@ -380,27 +394,35 @@ enum as_rt_realloc_flags {
 };
 struct as_rt_rec_realloc {
 	struct as_rt_head head;
-	uint64_t old, new_ptr, size_bytes;
-	uint32_t node, align;
+	uint64_t stamp;
+	uint64_t old, new_ptr;
+	uint64_t size_bytes;
+	uint32_t node, serial;
 	uint32_t flags, reserved0; /* flags: enum as_rt_realloc_flags */
+	uint64_t reserved1;
 };
 struct as_rt_rec_mmap {
 	struct as_rt_head head;
+	uint64_t stamp;
 	uint64_t addr, length_bytes; /* successful calls only */
 	uint32_t node, prot, flags;
 	int32_t fd;
-	uint64_t off;
+	uint64_t off, reserved;
 };
 /* Before the call; a second record with failed = 1 takes it back. */
 struct as_rt_rec_munmap {
 	struct as_rt_head head;
+	uint64_t stamp;
 	uint64_t addr, length_bytes;
 	uint32_t node, failed;
+	uint64_t reserved;
 };
 struct as_rt_rec_mremap {
 	struct as_rt_head head;
+	uint64_t stamp;
 	uint64_t old, old_bytes, new_addr, new_bytes;
 	uint32_t node, flags;
+	uint64_t reserved;
 };
 struct as_rt_rec_node {
 	struct as_rt_head head;
@@ -415,41 +437,50 @@ struct as_rt_rec_reset {
 };
 struct as_rt_rec_time {
 	struct as_rt_head head;
+	uint64_t stamp;
 	uint64_t clock_ns; /* as control said when the thread's next event came */
+	uint32_t serial, reserved0;
 };
 /* First record of each owner of a ring. Implies RESET. */
 struct as_rt_rec_thread {
 	struct as_rt_head head;
+	uint64_t stamp;
 	uint32_t tid, pid;
 	uint64_t fs;
-	uint64_t clock_ns;
+	uint64_t clock_ns, reserved;
 };
 /* The thread waits until control.modules_done has reached serial, at most 200 ms. */
 struct as_rt_rec_sync {
 	struct as_rt_head head;
+	uint64_t stamp;
 	uint32_t kind, serial; /* AS_RT_MODULES, AS_RT_EXEC, AS_RT_EXIT_BEGINS, AS_RT_EXIT */
 	uint32_t tid, pid; /* of the caller, which in a vfork child is not the ring's owner */
 	uint64_t clock_ns;
 	/* EXEC: the function's first two arguments, and which function it is by its hook. EXIT_BEGINS,
 	 * EXIT: the status, and where the caller's part of the stack begins */
 	uint64_t arg[2];
+	uint64_t reserved;
 };
 struct as_rt_rec_mark {
 	struct as_rt_head head;
+	uint64_t stamp;
 	uint64_t bytes;              /* of the name, at most AS_RT_MARK_BYTES */
 	char name[AS_RT_MARK_BYTES]; /* not NUL-terminated */
+	uint64_t reserved;
 };
 
 _Static_assert(sizeof(struct as_rt_head) == 8, "record head");
-_Static_assert(sizeof(struct as_rt_rec_alloc) == 32, "record");
+_Static_assert(sizeof(struct as_rt_rec_alloc) == 48, "record");
 _Static_assert(sizeof(struct as_rt_rec_free) == 32, "record");
-_Static_assert(sizeof(struct as_rt_rec_realloc) == 48, "record");
-_Static_assert(sizeof(struct as_rt_rec_mmap) == 48, "record");
-_Static_assert(sizeof(struct as_rt_rec_munmap) == 32, "record");
-_Static_assert(sizeof(struct as_rt_rec_mremap) == 48, "record");
+_Static_assert(sizeof(struct as_rt_rec_realloc_begin) == 32, "record");
+_Static_assert(sizeof(struct as_rt_rec_realloc) == 64, "record");
+_Static_assert(sizeof(struct as_rt_rec_mmap) == 64, "record");
+_Static_assert(sizeof(struct as_rt_rec_munmap) == 48, "record");
+_Static_assert(sizeof(struct as_rt_rec_mremap) == 64, "record");
 _Static_assert(sizeof(struct as_rt_rec_node) == 32, "record");
-_Static_assert(sizeof(struct as_rt_rec_thread) == 32, "record");
-_Static_assert(sizeof(struct as_rt_rec_sync) == 48, "record");
-_Static_assert(sizeof(struct as_rt_rec_mark) == 64, "record");
+_Static_assert(sizeof(struct as_rt_rec_time) == 32, "record");
+_Static_assert(sizeof(struct as_rt_rec_thread) == 48, "record");
+_Static_assert(sizeof(struct as_rt_rec_sync) == 64, "record");
+_Static_assert(sizeof(struct as_rt_rec_mark) == 80, "record");
 
 #endif

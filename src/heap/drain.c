@@ -27,7 +27,6 @@ struct as_heap_drain *as_heap_drain_new(const struct as_heap_area *area,
 	d->host = *host;
 	d->stacks = stacks;
 	d->ring_of = as_xcalloc(AS_RT_CONTEXTS, sizeof *d->ring_of);
-	d->freed = as_xcalloc(AS_DRAIN_FREED, sizeof *d->freed);
 	d->lost_of = as_xcalloc(AS_RT_CONTEXTS, sizeof *d->lost_of);
 	d->mark_made = area->control->mark_made;
 	return d;
@@ -56,8 +55,8 @@ void as_heap_drain_free(struct as_heap_drain *d)
 	as_vec_clear(&d->shown);
 	free(d->ring_of);
 	free(d->lost_of);
-	free(d->freed);
-	as_vec_clear(&d->odd);
+	as_vec_clear(&d->queue);
+	as_vec_clear(&d->orphans);
 	free(d);
 }
 
@@ -125,9 +124,9 @@ static bool skip_hole(struct as_heap_drain *d, struct as_drain_ring *r)
 	struct as_rt_head head;
 	uint64_t at;
 
-	if (!r->stalled_ns)
+	if (!r->stalled_ns && d->until_ns != UINT64_MAX)
 		r->stalled_ns = d->until_ns;
-	if (!d->last && !r->gone && d->until_ns - r->stalled_ns < STALL_NS)
+	if (!d->last && !r->gone && (!r->stalled_ns || d->until_ns - r->stalled_ns < STALL_NS))
 		return false;
 	for (at = r->at + 16; at < r->limit && !head_at(d, r, at, &head); at += 16)
 		;
@@ -152,7 +151,7 @@ static bool next_record(struct as_heap_drain *d, struct as_drain_ring *r,
 		}
 		r->stalled_ns = 0;
 		units = as_drain_units(head.kind);
-		if (!units || head.units < units || head.units > 4 ||
+		if (!units || head.units < units || head.units > AS_RT_UNITS_MAX ||
 		    r->at + 16 * (uint64_t)head.units > r->limit) {
 			note_bad(d, r, false);
 			advance(r, r->at + 16);
@@ -166,51 +165,39 @@ static bool next_record(struct as_heap_drain *d, struct as_drain_ring *r,
 	return false;
 }
 
-static bool is_crowded(const struct as_heap_drain *d, const struct as_drain_ring *r)
+/* A stamp that is seconds ahead is none. */
+static bool is_due(const struct as_heap_drain *d, uint64_t stamp)
 {
-	return r->limit - r->at > d->area.ring_bytes / 2;
+	return stamp <= d->due || stamp - d->due > 1ull << 34;
 }
 
-/* Whether its time is up: what a later tick brings may still be written by others. */
-static bool is_due(struct as_heap_drain *d, struct as_drain_ring *r,
-		   const union as_drain_record *rec)
+/* The next record that has its place in the order is in r->next. */
+static bool fetch(struct as_heap_drain *d, struct as_drain_ring *r)
 {
-	uint64_t t = r->time_ns;
-
-	if (rec->head.kind == AS_RT_REC_SYNC)
-		return true;
-	if (rec->head.kind == AS_RT_REC_TIME)
-		t = rec->time.clock_ns;
-	else if (rec->head.kind == AS_RT_REC_THREAD)
-		t = rec->thread.clock_ns;
-	if (t < d->due_ns)
-		return true;
-	r->wait = AS_DRAIN_LATER;
+	while (next_record(d, r, &r->next)) {
+		if (as_drain_is_stamped(r->next.head.kind)) {
+			r->wait = is_due(d, as_drain_stamp(&r->next)) ? AS_DRAIN_RUNS
+								      : AS_DRAIN_LATER;
+			return r->wait == AS_DRAIN_RUNS;
+		}
+		as_drain_apply(d, r, &r->next);
+		advance(r, r->at + 16 * (uint64_t)r->next.head.units);
+	}
 	return false;
 }
 
-/* Records of one ring while it is not later than `bound_ns`. */
-static uint64_t run(struct as_heap_drain *d, struct as_drain_ring *r, uint64_t bound_ns,
-		    bool forced)
+/* Records of a ring that has one, while they are not younger than `bound`. */
+static uint64_t run(struct as_heap_drain *d, struct as_drain_ring *r, uint64_t bound)
 {
-	union as_drain_record rec;
 	uint64_t n = 0;
 
-	while (r->time_ns <= bound_ns && next_record(d, r, &rec)) {
-		if (!is_due(d, r, &rec))
-			break;
-		if (!as_drain_apply(d, r, &rec, forced)) {
-			r->looked_again = false;
-			as_drain_block(d, r);
-			break;
-		}
-		advance(r, r->at + 16 * (uint64_t)rec.head.units);
+	do {
+		as_drain_apply(d, r, &r->next);
+		advance(r, r->at + 16 * (uint64_t)r->next.head.units);
 		n++;
 		if (d->host.tick && ++d->since_tick % TICK_RECORDS == 0)
 			d->host.tick(d->host.ctx);
-		if (forced)
-			break;
-	}
+	} while (fetch(d, r) && as_drain_stamp(&r->next) <= bound && n < ROUND_RECORDS);
 	if (r->told != r->at)
 		tell_consumed(r);
 	return n;
@@ -251,45 +238,55 @@ static void look(struct as_heap_drain *d)
 		if (pos > r->at + d->area.ring_bytes)
 			pos = r->at + d->area.ring_bytes;
 		r->limit = AS_MAX(r->at, pos);
-		if (r->wait == AS_DRAIN_EMPTY && r->at < r->limit)
-			r->wait = AS_DRAIN_RUNS;
 	}
 }
 
-/* The earliest of those that wait for this. */
-static struct as_drain_ring *earliest(struct as_heap_drain *d, enum as_drain_wait wait,
-				      const struct as_drain_ring *but)
+static uint64_t stamp_at(const struct as_heap_drain *d, size_t i)
 {
-	struct as_drain_ring *best = NULL;
-
-	as_vec_foreach (r, &d->rings) {
-		if (r->wait == wait && r != but && (!best || r->time_ns < best->time_ns))
-			best = r;
-	}
-	return best;
+	return as_drain_stamp(&d->rings.v[d->queue.v[i]].next);
 }
 
-/* A writer that is not finished yet and may bring what this one waits for. */
-static bool waits_for_stalled(struct as_heap_drain *d, const struct as_drain_ring *b)
+/* The ring at place i has a later stamp than before, or is new there. */
+static void sift_down(struct as_heap_drain *d, size_t i)
 {
-	const struct as_drain_ring *s = earliest(d, AS_DRAIN_STALLED, NULL);
+	for (;;) {
+		size_t least = i, kid = 2 * i + 1;
 
-	return s && s->time_ns <= b->time_ns && !is_crowded(d, b);
+		if (kid < d->queue.n && stamp_at(d, kid) < stamp_at(d, least))
+			least = kid;
+		if (kid + 1 < d->queue.n && stamp_at(d, kid + 1) < stamp_at(d, least))
+			least = kid + 1;
+		if (least == i)
+			return;
+		uint32_t ring = d->queue.v[i];
+
+		d->queue.v[i] = d->queue.v[least];
+		d->queue.v[least] = ring;
+		i = least;
+	}
 }
 
-/* Nothing runs that could bring what b waits for. False: this round brings it no further. */
-static bool unblock(struct as_heap_drain *d, struct as_drain_ring *b, uint64_t *n)
+static void fill_queue(struct as_heap_drain *d)
 {
-	if (!b->looked_again) {
-		look(d);
-		b->looked_again = true;
-		return true;
+	d->queue.n = 0;
+	for (uint32_t i = 0; i < d->rings.n; i++) {
+		if (fetch(d, &d->rings.v[i]))
+			as_vec_push(&d->queue, i);
+		else if (d->rings.v[i].told != d->rings.v[i].at)
+			tell_consumed(&d->rings.v[i]);
 	}
-	if (!d->last && waits_for_stalled(d, b))
-		return false;
-	as_drain_unblock(d, b);
-	*n += run(d, b, UINT64_MAX, true);
-	return true;
+	for (size_t i = d->queue.n / 2; i-- > 0;)
+		sift_down(d, i);
+}
+
+/* The stamp of the second in the queue. */
+static uint64_t bound_of(const struct as_heap_drain *d)
+{
+	uint64_t bound = UINT64_MAX;
+
+	for (size_t i = 1; i < 3 && i < d->queue.n; i++)
+		bound = AS_MIN(bound, stamp_at(d, i));
+	return bound;
 }
 
 static void count_lost(struct as_heap_drain *d)
@@ -328,56 +325,34 @@ static void give_back(struct as_heap_drain *d)
 	}
 }
 
-static void close_ticks(struct as_heap_drain *d)
+static bool is_stalled(const struct as_heap_drain *d)
 {
-	const struct as_drain_ring *b = earliest(d, AS_DRAIN_BLOCKED, NULL);
-	const struct as_drain_ring *s = earliest(d, AS_DRAIN_STALLED, NULL);
-	const struct as_drain_ring *r = earliest(d, AS_DRAIN_RUNS, NULL);
-	uint64_t until = d->until_ns;
-
-	if (b)
-		until = AS_MIN(until, b->time_ns);
-	if (s)
-		until = AS_MIN(until, s->time_ns);
-	if (r)
-		until = AS_MIN(until, r->time_ns);
-	as_order_close(d, until);
+	as_vec_foreach (r, &d->rings) {
+		if (r->wait == AS_DRAIN_STALLED)
+			return true;
+	}
+	return false;
 }
 
-uint64_t as_heap_drain_round(struct as_heap_drain *d, uint64_t until_ns)
+uint64_t as_heap_drain_round(struct as_heap_drain *d, uint64_t now_ns)
 {
 	uint64_t n = 0;
 
-	d->until_ns = until_ns;
-	d->due_ns = d->last ? UINT64_MAX : until_ns;
-	as_vec_foreach (r, &d->rings) {
-		if (r->wait != AS_DRAIN_BLOCKED)
-			r->wait = AS_DRAIN_EMPTY;
-	}
-	look(d);
-	as_vec_foreach (r, &d->rings) {
-		if (is_crowded(d, r))
-			d->due_ns = UINT64_MAX;
-	}
-	while (d->last || n < ROUND_RECORDS) {
-		struct as_drain_ring *r = earliest(d, AS_DRAIN_RUNS, NULL);
-		struct as_drain_ring *b = earliest(d, AS_DRAIN_BLOCKED, NULL);
-		struct as_drain_ring *next;
+	d->until_ns = now_ns;
+	d->due = d->last ? UINT64_MAX : as_drain_stamp_now();
+	look(d); /* after the stamp: see rt.h */
+	fill_queue(d);
+	while (d->queue.n && (d->last || n < ROUND_RECORDS)) {
+		struct as_drain_ring *r = &d->rings.v[d->queue.v[0]];
 
-		if (b && (!r || r->time_ns > b->time_ns)) {
-			if (!unblock(d, b, &n))
-				break;
-			continue;
-		}
-		if (!r)
-			break;
-		next = earliest(d, AS_DRAIN_RUNS, r);
-		n += run(d, r,
-			 AS_MIN(next ? next->time_ns : UINT64_MAX, b ? b->time_ns : UINT64_MAX),
-			 false);
+		n += run(d, r, bound_of(d));
+		if (r->wait != AS_DRAIN_RUNS)
+			d->queue.v[0] = d->queue.v[--d->queue.n];
+		sift_down(d, 0);
 	}
-	if (d->odd.n)
-		close_ticks(d);
+	/* what is still to come was written before any of what we have read */
+	if (d->orphans.n && !d->queue.n && !is_stalled(d))
+		as_orphans_close(d, AS_HEAP_NONE);
 	count_lost(d);
 	give_back(d);
 	return n;
@@ -408,10 +383,6 @@ static bool is_open(const struct as_heap_drain *d, uint32_t process)
 		if (r->process == process || r->process == AS_HEAP_NONE)
 			return true;
 	}
-	as_vec_foreach (o, &d->odd) {
-		if (o->process == process)
-			return true;
-	}
 	return false;
 }
 
@@ -425,6 +396,7 @@ bool as_heap_drain_take(struct as_heap_drain *d, uint32_t pid, struct as_heap_dr
 		find_rings(d);
 		if (is_open(d, i))
 			return false;
+		as_orphans_close(d, i);
 		*ret = p->pub;
 		as_map64_clear(&p->frame_of);
 		as_map64_clear(&p->thread_of);
@@ -439,7 +411,7 @@ void as_heap_drain_finish(struct as_heap_drain *d)
 	d->last = true;
 	while (as_heap_drain_round(d, UINT64_MAX))
 		;
-	as_order_close(d, UINT64_MAX);
+	as_orphans_close(d, AS_HEAP_NONE);
 }
 
 const struct as_heap_drained *as_heap_drain_processes(const struct as_heap_drain *pd,

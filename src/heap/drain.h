@@ -8,16 +8,13 @@
  *	a thread is gone:	as_heap_drain_gone(d, tid);
  *	at the end:		as_heap_drain_finish(d);
  *
- * Order. Rings are merged by the clock in their TIME records; a round takes what is older than
- * until_ns. Within one tick of the clock the order of one address decides: an allocation of a block
- * that is live waits for its free, a free of a block that is not known waits for its allocation,
- * both until every other ring has been read beyond that tick. By the order in which the runtime
- * writes (rt.h) what they wait for is there by then, if anywhere. What never comes (blocks from
- * before an attach, lost records) is counted: unmatched_frees, unmatched_allocs.
- *
- * Where a block goes through several threads within one tick, its records may fit together in more
- * than one way (order.c), and it may be mixed up whose it is: let the clock be as fine as the recorder
- * can make it (a microsecond or so while there is something to drain).
+ * Order. Rings are merged by the stamps of their records. A round takes what is not younger than itself:
+ * the stamp is asked for before the rings are looked at, and by the order in which the runtime
+ * writes (rt.h) nothing of what led to what is taken is missing then. So an allocation finds its address
+ * free, and a free its block. The exception is a record that is reserved but not written while a signal
+ * handler's behind it is: what others told of its block meanwhile is an orphan (orphans.c), which finds its
+ * beginning when that comes. What never comes (blocks from before an attach, lost records) is counted:
+ * unmatched_frees, unmatched_allocs, unmatched_reallocs.
  *
  * Nodes become stacks where they are named: by module and address, as the host knows the mappings at
  * that time. After as_heap_drain_remapped each node is looked up again when it is named again, so that
@@ -71,9 +68,9 @@ struct as_heap_drain *as_heap_drain_new(const struct as_heap_area *area,
 					const struct as_heap_host *host,
 					struct as_heap_stacks *stacks);
 void as_heap_drain_free(struct as_heap_drain *d);
-/* Records that are older than until_ns, and all of rings that are half full; about 131,072 at most. Returns
- * their number. */
-uint64_t as_heap_drain_round(struct as_heap_drain *d, uint64_t until_ns);
+/* What is there now, about 131,072 records at most. Returns their number. now_ns: UINT64_MAX where the
+ * targets stand still. */
+uint64_t as_heap_drain_round(struct as_heap_drain *d, uint64_t now_ns);
 void as_heap_drain_remapped(struct as_heap_drain *d, uint32_t pid);
 /* The thread writes no more; its ring is given back when it has been read. */
 void as_heap_drain_gone(struct as_heap_drain *d, uint32_t tid);
@@ -82,8 +79,7 @@ void as_heap_drain_gone(struct as_heap_drain *d, uint32_t tid);
  * are the caller's then. False: something of it is still to be read.
  */
 bool as_heap_drain_take(struct as_heap_drain *d, uint32_t pid, struct as_heap_drained *ret);
-/* A mark in the heap of a process (0: of all), after what is older than now_ns. name: not
- * NUL-terminated. */
+/* A mark in the heap of a process (0: of all), after all that is there. name: not NUL-terminated. */
 void as_heap_drain_mark(struct as_heap_drain *d, uint32_t pid, const char *name, size_t n,
 			uint64_t now_ns);
 /* Makes the mark that another process has asked for (as_hook_mark), if there is one: each round. */

@@ -20,114 +20,6 @@ struct as_drain_node {
 	uint32_t stack, turn, tally[AS_HEAP_DOMAINS];
 };
 
-enum as_drain_wait {
-	AS_DRAIN_RUNS,
-	AS_DRAIN_EMPTY,
-	AS_DRAIN_LATER,   /* the next record is not older than until_ns */
-	AS_DRAIN_BLOCKED, /* waits for another ring's record about ptr */
-	AS_DRAIN_STALLED, /* the next record is not finished */
-};
-
-struct as_drain_ring {
-	struct as_rt_ring *ring;
-	const uint8_t *data;
-	uint32_t index;
-	uint64_t at, limit; /* read up to; to be read up to */
-	uint64_t told;      /* ring->consumed: `at`, or a little less */
-	uint64_t time_ns;   /* of the record at `at`, or less */
-	enum as_drain_wait wait;
-	uint64_t ptr; /* BLOCKED: by this address; of a mapping where is_range */
-	bool is_range;
-	bool looked_again; /* BLOCKED: all other rings' ends were read since */
-	bool gone;
-	uint64_t stalled_ns;
-	uint32_t process; /* index; AS_HEAP_NONE: not wanted, or not known */
-	uint32_t tid, thread;
-	AS_VEC(struct as_drain_node) nodes;
-	AS_VEC(struct as_drain_node) once;
-	uint32_t bare[AS_HEAP_DOMAINS]; /* tallies without a stack */
-};
-
-/* One of two things that the order within a tick left open, until the tick is over: a block that another
- * one was given out on top of (its free is still to be read), or a free that took what another free
- * was for (the block it is for is still to be read). */
-struct as_drain_odd {
-	bool is_debt;
-	uint32_t process, thread; /* debt: whose free */
-	uint64_t ptr, tick_ns;
-	struct as_live_block block;
-};
-struct as_drain_freed { /* the last free of an address */
-	uint64_t ptr, tick_ns;
-	uint32_t process, thread;
-};
-#define AS_DRAIN_FREED  4096u
-#define AS_DRAIN_PLACES 4096u /* of addresses, by hash */
-
-struct as_heap_drain {
-	struct as_heap_area area;
-	struct as_heap_host host;
-	struct as_heap_stacks *stacks;
-	AS_VEC(struct as_drain_ring) rings; /* in use */
-	uint32_t *ring_of;                  /* per context: index into rings + 1 */
-	AS_VEC(struct as_drain_process) processes;
-	AS_VEC(uint32_t) path;
-	uint64_t until_ns, due_ns; /* due: UINT64_MAX where a ring is crowded */
-	uint64_t *lost_of;         /* per context: as last seen */
-	uint32_t nblocked, since_tick;
-	AS_VEC(struct as_drain_odd) odd;
-	/* How many wait for an address of the place, and how many odd ones are there: with hundreds of
-	 * threads there are many at a time, and most addresses are none of them. */
-	uint32_t blocked_at[AS_DRAIN_PLACES], odd_at[AS_DRAIN_PLACES];
-	struct as_drain_freed *freed; /* by hash of the address */
-	bool last;                    /* nothing is waited for */
-	uint32_t mark_made;           /* the last one asked for through the control page */
-	AS_VEC(struct as_heap_drained) shown;
-};
-
-static inline uint32_t as_drain_place(uint64_t ptr)
-{
-	return (uint32_t)(as_mix64(ptr) % AS_DRAIN_PLACES);
-}
-
-/* The ring waits for its ptr; and no longer. */
-static inline void as_drain_block(struct as_heap_drain *d, struct as_drain_ring *r)
-{
-	r->wait = AS_DRAIN_BLOCKED;
-	d->nblocked++;
-	d->blocked_at[as_drain_place(r->ptr)]++;
-}
-static inline void as_drain_unblock(struct as_heap_drain *d, struct as_drain_ring *r)
-{
-	r->wait = AS_DRAIN_RUNS;
-	d->nblocked--;
-	d->blocked_at[as_drain_place(r->ptr)]--;
-}
-
-/* nodes.c */
-void as_drain_node_add(struct as_drain_ring *r, const struct as_rt_rec_node *rec);
-void as_drain_nodes_reset(struct as_drain_ring *r);
-/* The tally of an event that names this node. */
-uint32_t as_drain_tally(struct as_heap_drain *d, struct as_drain_ring *r, uint32_t node,
-			enum as_heap_domain domain);
-
-/* order.c: what the order within a tick left open. */
-void as_order_freed(struct as_heap_drain *d, const struct as_drain_ring *r, uint64_t ptr);
-/* A free of an unknown block that waits no longer. True: it is for a block that another free took. */
-bool as_order_owe(struct as_heap_drain *d, const struct as_drain_ring *r, uint64_t ptr);
-/* A block is given out: a free may have been read already. */
-void as_order_pay(struct as_heap_drain *d, const struct as_drain_ring *r, uint64_t ptr);
-/* A block is given out on top of another. */
-void as_order_cover(struct as_heap_drain *d, const struct as_drain_ring *r, uint64_t ptr);
-/* Before one of several blocks at an address goes: the ring's own comes to the top. */
-void as_order_choose(struct as_heap_drain *d, const struct as_drain_ring *r, uint64_t ptr);
-/* After: the next one is live. */
-void as_order_uncover(struct as_heap_drain *d, const struct as_drain_ring *r, uint64_t ptr);
-/* All that is older than until_ns has been read: what is still open was lost. */
-void as_order_close(struct as_heap_drain *d, uint64_t until_ns);
-
-/* events.c: applies the record that was read; `forced`: it waits no longer. False: it must wait, r->ptr
- * is set and nothing was done. */
 union as_drain_record {
 	struct as_rt_head head;
 	struct as_rt_rec_alloc alloc;
@@ -142,10 +34,99 @@ union as_drain_record {
 	struct as_rt_rec_thread thread;
 	struct as_rt_rec_sync sync;
 	struct as_rt_rec_mark mark;
-	uint64_t words[8];
+	uint64_t words[2 * AS_RT_UNITS_MAX];
 };
-bool as_drain_apply(struct as_heap_drain *d, struct as_drain_ring *r,
-		    const union as_drain_record *rec, bool forced);
+
+enum as_drain_wait {
+	AS_DRAIN_RUNS,
+	AS_DRAIN_EMPTY,
+	AS_DRAIN_LATER,   /* the next record is younger than the round */
+	AS_DRAIN_STALLED, /* the next record is not finished */
+};
+
+struct as_drain_ring {
+	struct as_rt_ring *ring;
+	const uint8_t *data;
+	uint32_t index;
+	uint64_t at, limit;         /* read up to; to be read up to */
+	uint64_t told;              /* ring->consumed: `at`, or a little less */
+	uint64_t time_ns;           /* of the record at `at`, or less */
+	union as_drain_record next; /* the record at `at`, where `wait` is RUNS or LATER */
+	enum as_drain_wait wait;
+	bool gone;
+	uint64_t stalled_ns;
+	uint32_t process; /* index; AS_HEAP_NONE: not wanted, or not known */
+	uint32_t tid, thread;
+	AS_VEC(struct as_drain_node) nodes;
+	AS_VEC(struct as_drain_node) once;
+	uint32_t bare[AS_HEAP_DOMAINS]; /* tallies without a stack */
+};
+
+/* The end of a block whose beginning was not read yet: its record is being written, or never comes. */
+enum as_drain_orphan_kind {
+	AS_DRAIN_FREED,
+	AS_DRAIN_BEGUN,   /* a realloc, which has not returned */
+	AS_DRAIN_CHANGED, /* a realloc */
+};
+struct as_drain_orphan {
+	enum as_drain_orphan_kind kind;
+	uint64_t ptr, stamp;
+	uint32_t process, thread;     /* whose end, and by whom */
+	struct as_heap_change change; /* CHANGED */
+	uint32_t tally;               /* CHANGED: of the new block */
+	uint32_t next;                /* of those in the same place, + 1 */
+};
+#define AS_DRAIN_PLACES 4096u /* of addresses, by hash */
+
+struct as_heap_drain {
+	struct as_heap_area area;
+	struct as_heap_host host;
+	struct as_heap_stacks *stacks;
+	AS_VEC(struct as_drain_ring) rings; /* in use */
+	uint32_t *ring_of;                  /* per context: index into rings + 1 */
+	AS_VEC(struct as_drain_process) processes;
+	AS_VEC(uint32_t) path;
+	AS_VEC(uint32_t) queue; /* rings with a record that is due, a heap by its stamp */
+	uint64_t until_ns, due; /* due: of this round, a stamp */
+	uint64_t *lost_of;      /* per context: as last seen */
+	uint32_t since_tick;
+	AS_VEC(struct as_drain_orphan) orphans;
+	uint32_t orphan_at[AS_DRAIN_PLACES]; /* the first in each place, + 1; 0: none */
+	bool last;                           /* nothing is waited for */
+	uint32_t mark_made; /* the last one asked for through the control page */
+	AS_VEC(struct as_heap_drained) shown;
+};
+
+/* stamp_*.c: what a record would have that is stamped now; before anything is read that follows. */
+uint64_t as_drain_stamp_now(void);
+
+/* nodes.c */
+void as_drain_node_add(struct as_drain_ring *r, const struct as_rt_rec_node *rec);
+void as_drain_nodes_reset(struct as_drain_ring *r);
+/* The tally of an event that names this node. */
+uint32_t as_drain_tally(struct as_heap_drain *d, struct as_drain_ring *r, uint32_t node,
+			enum as_heap_domain domain);
+
+/* orphans.c */
+void as_orphan_add(struct as_heap_drain *d, const struct as_drain_orphan *o);
+/* The earliest end of a block at ptr after `born`, taken out; false: none. */
+bool as_orphan_take(struct as_heap_drain *d, uint32_t process, uint64_t ptr, uint64_t born,
+		    struct as_drain_orphan *ret);
+/* The realloc of ptr that the ring's thread has begun, taken out; false: none. */
+bool as_orphan_take_begun(struct as_heap_drain *d, const struct as_drain_ring *r, uint64_t ptr,
+			  struct as_drain_orphan *ret);
+/* The beginnings of all, or of those of one process, never come: they are counted. AS_HEAP_NONE: all. */
+void as_orphans_close(struct as_heap_drain *d, uint32_t process);
+
+/* events.c */
+bool as_drain_is_stamped(uint32_t kind);
+static inline uint64_t as_drain_stamp(const union as_drain_record *rec)
+{
+	return rec->words[1];
+}
+/* Applies the record that was read. */
+void as_drain_apply(struct as_heap_drain *d, struct as_drain_ring *r,
+		    const union as_drain_record *rec);
 /* What a record of this kind is long, in units; 0: unknown. */
 uint32_t as_drain_units(uint32_t kind);
 

@@ -9,14 +9,19 @@ enum { HOOKS_MAX = 1 << 16 };
 uint32_t as_drain_units(uint32_t kind)
 {
 	static const uint8_t units[AS_RT_REC_KINDS] = {
-		[AS_RT_REC_ALLOC] = 2,   [AS_RT_REC_FREE] = 1,   [AS_RT_REC_REALLOC_BEGIN] = 1,
-		[AS_RT_REC_REALLOC] = 3, [AS_RT_REC_MMAP] = 3,   [AS_RT_REC_MUNMAP] = 2,
-		[AS_RT_REC_MREMAP] = 3,  [AS_RT_REC_NODE] = 2,   [AS_RT_REC_RESET] = 1,
-		[AS_RT_REC_TIME] = 1,    [AS_RT_REC_THREAD] = 2, [AS_RT_REC_SYNC] = 3,
-		[AS_RT_REC_MARK] = 4,
+		[AS_RT_REC_ALLOC] = 3,   [AS_RT_REC_FREE] = 2,   [AS_RT_REC_REALLOC_BEGIN] = 2,
+		[AS_RT_REC_REALLOC] = 4, [AS_RT_REC_MMAP] = 4,   [AS_RT_REC_MUNMAP] = 3,
+		[AS_RT_REC_MREMAP] = 4,  [AS_RT_REC_NODE] = 2,   [AS_RT_REC_RESET] = 1,
+		[AS_RT_REC_TIME] = 2,    [AS_RT_REC_THREAD] = 3, [AS_RT_REC_SYNC] = 4,
+		[AS_RT_REC_MARK] = 5,
 	};
 
 	return kind < AS_RT_REC_KINDS ? units[kind] : 0;
+}
+
+bool as_drain_is_stamped(uint32_t kind)
+{
+	return kind != AS_RT_REC_NODE && kind != AS_RT_REC_RESET;
 }
 
 static struct as_drain_process *process_of(struct as_heap_drain *d, struct as_drain_ring *r)
@@ -67,119 +72,119 @@ static void begin_thread(struct as_heap_drain *d, struct as_drain_ring *r,
 	as_heap_time(d->processes.v[r->process].pub.heap, r->thread, r->time_ns);
 }
 
-static bool wait_for(struct as_drain_ring *r, uint64_t ptr, bool is_range)
+/* With sampling the heap's own count is an estimate. */
+static void follow_serial(struct as_heap *h, const struct as_drain_ring *r, uint32_t serial)
 {
-	r->ptr = ptr;
-	r->is_range = is_range;
-	return false;
+	if (!h->sample_bytes)
+		as_heap_serial(h, r->thread, serial);
 }
 
-/* Rings that waited for what was done with this address go on. */
-static void wake(struct as_heap_drain *d, const struct as_drain_ring *by, uint64_t ptr,
-		 bool is_range)
-{
-	if (!d->nblocked || (!is_range && !d->blocked_at[as_drain_place(ptr)]))
-		return;
-	as_vec_foreach (r, &d->rings) {
-		if (r->wait != AS_DRAIN_BLOCKED || r->process != by->process ||
-		    r->is_range != is_range || (!is_range && r->ptr != ptr))
-			continue;
-		as_drain_unblock(d, r);
-	}
-}
-
-/* An address that is given out must be free. */
-static bool make_free(struct as_heap_drain *d, struct as_drain_ring *r, uint64_t ptr,
-		      bool forced)
-{
-	if (!ptr || !as_heap_is_live(process_of(d, r)->pub.heap, ptr))
-		return true;
-	if (!forced)
-		return wait_for(r, ptr, false);
-	as_order_cover(d, r, ptr);
-	return true;
-}
-
-static bool on_alloc(struct as_heap_drain *d, struct as_drain_ring *r,
-		     const struct as_rt_rec_alloc *rec, bool forced)
+/* Its end was read before. */
+static bool was_ended(struct as_heap_drain *d, struct as_drain_ring *r,
+		      const struct as_rt_rec_alloc *rec, uint32_t tally)
 {
 	struct as_heap *h = process_of(d, r)->pub.heap;
+	struct as_drain_orphan o;
 
-	if (!make_free(d, r, rec->ptr, forced))
+	if (!as_orphan_take(d, r->process, rec->ptr, rec->stamp, &o))
 		return false;
-	as_heap_alloc(h, as_drain_tally(d, r, rec->node, AS_HEAP_BLOCKS), rec->ptr,
-		      rec->size_bytes);
-	as_order_pay(d, r, rec->ptr);
-	wake(d, r, rec->ptr, false);
+	follow_serial(h, r, rec->serial);
+	as_heap_late(h, &(struct as_heap_late){
+				.tally = tally,
+				.serial = rec->serial,
+				.size_bytes = rec->size_bytes,
+				.by = o.thread,
+				.change = o.kind == AS_DRAIN_CHANGED ? &o.change : NULL,
+				.change_tally = o.tally,
+			});
 	return true;
 }
 
-static bool on_free(struct as_heap_drain *d, struct as_drain_ring *r, uint64_t ptr, bool forced)
+static void on_alloc(struct as_heap_drain *d, struct as_drain_ring *r,
+		     const struct as_rt_rec_alloc *rec)
+{
+	struct as_heap *h = process_of(d, r)->pub.heap;
+	uint32_t tally = as_drain_tally(d, r, rec->node, AS_HEAP_BLOCKS);
+
+	follow_serial(h, r, rec->serial - (rec->ptr != 0));
+	if (rec->ptr && was_ended(d, r, rec, tally))
+		return;
+	if (rec->ptr)
+		as_heap_end_unseen(h, rec->ptr); /* if one is there still */
+	as_heap_alloc(h, tally, rec->ptr, rec->size_bytes);
+}
+
+static void on_free(struct as_heap_drain *d, struct as_drain_ring *r,
+		    const struct as_rt_rec_free *rec)
 {
 	struct as_heap *h = process_of(d, r)->pub.heap;
 
-	as_order_choose(d, r, ptr);
-	if (as_heap_free(h, r->thread, ptr)) {
-		as_order_freed(d, r, ptr);
-		as_order_uncover(d, r, ptr);
-	} else if (!forced) {
-		return wait_for(r, ptr, false);
-	} else if (h->sample_bytes || !as_order_owe(d, r, ptr)) {
-		/* with sampling most likely another block in the same place: not told, and no debt */
-		as_heap_unmatched_free(h);
-	}
-	wake(d, r, ptr, false);
-	return true;
+	follow_serial(h, r, rec->serial);
+	if (as_heap_free(h, r->thread, rec->ptr) || h->sample_bytes)
+		return; /* with sampling most likely another block in the same place: not told */
+	as_orphan_add(d, &(struct as_drain_orphan){.kind = AS_DRAIN_FREED,
+						   .ptr = rec->ptr,
+						   .stamp = rec->stamp,
+						   .process = r->process,
+						   .thread = r->thread});
 }
 
-/* Not known for good: the REALLOC that follows is counted as one of an unknown block. */
-static bool on_begin(struct as_heap_drain *d, struct as_drain_ring *r, uint64_t ptr,
-		     bool forced)
+static void on_begin(struct as_heap_drain *d, struct as_drain_ring *r,
+		     const struct as_rt_rec_realloc_begin *rec)
 {
 	struct as_heap *h = process_of(d, r)->pub.heap;
 
-	as_order_choose(d, r, ptr);
-	if (as_heap_realloc_begin(h, r->thread, ptr)) {
-		as_order_freed(d, r, ptr);
-		as_order_uncover(d, r, ptr);
-	} else if (!forced) {
-		return wait_for(r, ptr, false);
-	} else if (!h->sample_bytes) {
-		(void)as_order_owe(d, r, ptr); /* if not: the REALLOC is of an unknown block */
-	}
-	wake(d, r, ptr, false);
-	return true;
+	if (as_heap_realloc_begin(h, r->thread, rec->ptr) || h->sample_bytes)
+		return;
+	as_orphan_add(d, &(struct as_drain_orphan){.kind = AS_DRAIN_BEGUN,
+						   .ptr = rec->ptr,
+						   .stamp = rec->stamp,
+						   .process = r->process,
+						   .thread = r->thread});
 }
 
-static bool on_realloc(struct as_heap_drain *d, struct as_drain_ring *r,
-		       const struct as_rt_rec_realloc *rec, bool forced)
+/* Of a block whose beginning is still to be read. */
+static void change_orphan(struct as_heap_drain *d, struct as_drain_orphan *o, uint32_t tally,
+			  const struct as_heap_change *c)
+{
+	struct as_heap *h = d->processes.v[o->process].pub.heap;
+
+	o->kind = c->new_ptr ? AS_DRAIN_CHANGED : AS_DRAIN_FREED;
+	o->change = *c;
+	o->tally = tally;
+	if (c->new_ptr || c->size_bytes)
+		as_heap_realloc_early(h, tally, c);
+	if (c->new_ptr || !c->size_bytes)
+		as_orphan_add(d, o); /* where it failed the block stays */
+}
+
+static void on_realloc(struct as_heap_drain *d, struct as_drain_ring *r,
+		       const struct as_rt_rec_realloc *rec)
 {
 	struct as_heap *h = process_of(d, r)->pub.heap;
 	struct as_heap_change c = {rec->old, rec->new_ptr, rec->size_bytes,
 				   rec->flags & AS_RT_REALLOC_UNSAMPLED};
+	uint32_t tally = as_drain_tally(d, r, rec->node, AS_HEAP_BLOCKS);
+	struct as_drain_orphan o;
 
-	if (rec->new_ptr != rec->old && !c.unsampled && !make_free(d, r, rec->new_ptr, forced))
-		return false;
-	as_heap_realloc(h, as_drain_tally(d, r, rec->node, AS_HEAP_BLOCKS), &c);
-	as_order_pay(d, r, rec->new_ptr);
-	wake(d, r, rec->new_ptr ? rec->new_ptr : rec->old, false);
-	return true;
+	follow_serial(h, r, rec->serial - (rec->new_ptr != 0));
+	if (rec->new_ptr && rec->new_ptr != rec->old && !c.unsampled)
+		as_heap_end_unseen(h, rec->new_ptr);
+	if (rec->old && as_orphan_take_begun(d, r, rec->old, &o))
+		change_orphan(d, &o, tally, &c);
+	else
+		as_heap_realloc(h, tally, &c);
 }
 
 /* ---- mappings ---- */
 
-static bool on_mmap(struct as_heap_drain *d, struct as_drain_ring *r,
-		    const struct as_rt_rec_mmap *rec, bool forced)
+static void on_mmap(struct as_heap_drain *d, struct as_drain_ring *r,
+		    const struct as_rt_rec_mmap *rec)
 {
 	struct as_heap *h = process_of(d, r)->pub.heap;
 
-	/* Without MAP_FIXED the kernel gives what is free: an unmap is still to be read. */
-	if (!forced && !(rec->flags & MAP_FIXED) &&
-	    as_heap_is_mapped(h, rec->addr, rec->length_bytes))
-		return wait_for(r, rec->addr, true);
 	as_heap_map(h, as_drain_tally(d, r, rec->node, AS_HEAP_MAPPINGS), rec->addr,
 		    rec->length_bytes);
-	return true;
 }
 
 static void on_munmap(struct as_heap_drain *d, struct as_drain_ring *r,
@@ -191,7 +196,6 @@ static void on_munmap(struct as_heap_drain *d, struct as_drain_ring *r,
 		as_heap_unmap_failed(h, rec->addr, rec->length_bytes);
 	else
 		as_heap_unmap(h, rec->addr, rec->length_bytes);
-	wake(d, r, 0, true);
 }
 
 static void on_mremap(struct as_heap_drain *d, struct as_drain_ring *r,
@@ -202,7 +206,6 @@ static void on_mremap(struct as_heap_drain *d, struct as_drain_ring *r,
 	as_heap_unmap(h, rec->old, rec->old_bytes);
 	as_heap_map(h, as_drain_tally(d, r, rec->node, AS_HEAP_MAPPINGS), rec->new_addr,
 		    rec->new_bytes);
-	wake(d, r, 0, true);
 }
 
 /* ---- any record ---- */
@@ -214,71 +217,81 @@ static void count_hook(struct as_drain_process *p, uint16_t hook)
 	p->pub.hook_events.v[hook]++;
 }
 
-static bool apply_event(struct as_heap_drain *d, struct as_drain_ring *r,
-			const union as_drain_record *rec, bool forced)
+static void apply_event(struct as_heap_drain *d, struct as_drain_ring *r,
+			const union as_drain_record *rec)
 {
 	switch (rec->head.kind) {
 	case AS_RT_REC_ALLOC:
-		return on_alloc(d, r, &rec->alloc, forced);
+		on_alloc(d, r, &rec->alloc);
+		break;
 	case AS_RT_REC_FREE:
-		return on_free(d, r, rec->free.ptr, forced);
+		on_free(d, r, &rec->free);
+		break;
 	case AS_RT_REC_REALLOC_BEGIN:
-		return on_begin(d, r, rec->begin.ptr, forced);
+		on_begin(d, r, &rec->begin);
+		break;
 	case AS_RT_REC_REALLOC:
-		return on_realloc(d, r, &rec->realloc, forced);
+		on_realloc(d, r, &rec->realloc);
+		break;
 	case AS_RT_REC_MMAP:
-		return on_mmap(d, r, &rec->mmap, forced);
+		on_mmap(d, r, &rec->mmap);
+		break;
 	case AS_RT_REC_MUNMAP:
 		on_munmap(d, r, &rec->munmap);
-		return true;
+		break;
 	default:
 		on_mremap(d, r, &rec->mremap);
-		return true;
+		break;
 	}
 }
 
-bool as_drain_apply(struct as_heap_drain *d, struct as_drain_ring *r,
-		    const union as_drain_record *rec, bool forced)
+static void on_time(struct as_heap_drain *d, struct as_drain_ring *r,
+		    const struct as_rt_rec_time *rec)
 {
-	struct as_drain_process *p;
+	struct as_drain_process *p = process_of(d, r);
+
+	if (rec->clock_ns <= r->time_ns)
+		return;
+	r->time_ns = rec->clock_ns;
+	if (!p)
+		return;
+	follow_serial(p->pub.heap, r, rec->serial);
+	as_heap_time(p->pub.heap, r->thread, r->time_ns);
+}
+
+void as_drain_apply(struct as_heap_drain *d, struct as_drain_ring *r,
+		    const union as_drain_record *rec)
+{
+	struct as_drain_process *p = process_of(d, r);
 
 	switch (rec->head.kind) {
 	case AS_RT_REC_THREAD:
 		begin_thread(d, r, &rec->thread);
-		return true;
+		return;
 	case AS_RT_REC_NODE:
 		as_drain_node_add(r, &rec->node);
-		return true;
+		return;
 	case AS_RT_REC_RESET:
 		as_drain_nodes_reset(r);
-		return true;
+		return;
 	case AS_RT_REC_SYNC:
 		if (d->host.sync)
 			d->host.sync(d->host.ctx, &rec->sync);
-		return true;
+		return;
 	case AS_RT_REC_MARK:
-		p = process_of(d, r);
 		if (p)
 			as_heap_mark(p->pub.heap, rec->mark.name,
 				     AS_MIN(rec->mark.bytes, AS_RT_MARK_BYTES));
-		return true;
+		return;
 	case AS_RT_REC_TIME:
-		if (rec->time.clock_ns <= r->time_ns)
-			return true;
-		r->time_ns = rec->time.clock_ns;
-		p = process_of(d, r);
-		if (p)
-			as_heap_time(p->pub.heap, r->thread, r->time_ns);
-		return true;
+		on_time(d, r, &rec->time);
+		return;
 	default:
 		break;
 	}
-	p = process_of(d, r);
 	if (!p)
-		return true;
-	if (!apply_event(d, r, rec, forced))
-		return false;
+		return;
+	apply_event(d, r, rec);
 	if (rec->head.kind != AS_RT_REC_REALLOC_BEGIN)
 		count_hook(p, rec->head.hook);
-	return true;
 }

@@ -184,16 +184,34 @@ static bool make_old(void *ctx, uint64_t ptr, struct as_live_block *b)
 static void count_alloc(struct as_heap *h, struct as_heap_tally *t,
 			const struct as_heap_weight *w)
 {
-	/* how many there were for this one that was told */
-	uint64_t n = AS_MAX(w->blocks / h->unit, 1u);
-
 	t->allocs += w->blocks;
 	t->allocs_variance += w->blocks_variance;
 	h->allocs += w->blocks;
 	h->allocs_variance += w->blocks_variance;
-	h->threads.v[t->key.thread].allocs += n;
+}
+
+/* The thread makes n more. */
+static void pass_allocs(struct as_heap *h, uint32_t thread, uint64_t n)
+{
+	h->threads.v[thread].allocs += n;
 	for (h->swept += n; h->swept >= SWEEP_ALLOCS; h->swept -= SWEEP_ALLOCS)
 		as_live_visit(&h->live, h->next_sweep++ % AS_LIVE_BUCKETS, make_old, h);
+}
+
+void as_heap_serial(struct as_heap *h, uint32_t thread, uint32_t serial)
+{
+	uint32_t ahead = serial - (uint32_t)h->threads.v[thread].allocs;
+
+	if (ahead && ahead < 1u << 31)
+		pass_allocs(h, thread, ahead);
+}
+
+/* One that is told, and with sampling those it stands for. */
+static void count_next_alloc(struct as_heap *h, struct as_heap_tally *t,
+			     const struct as_heap_weight *w)
+{
+	count_alloc(h, t, w);
+	pass_allocs(h, t->key.thread, AS_MAX(w->blocks / h->unit, 1u));
 }
 
 static void note_end(struct as_heap *h, struct as_heap_tally *t, const struct as_live_block *b,
@@ -287,19 +305,25 @@ static void count_bytes(struct as_heap_tally *t, const struct as_heap_weight *w)
 	t->bytes_variance += w->bytes_variance;
 }
 
+/* Of a block that begins. */
+static void count_size(struct as_heap *h, struct as_heap_tally *t, uint64_t size_bytes,
+		       const struct as_heap_weight *w)
+{
+	count_bytes(t, w);
+	t->zero += size_bytes ? 0 : w->blocks;
+	h->zero += size_bytes ? 0 : w->blocks;
+	as_histogram_add_many(&t->sizes, size_bytes, w->blocks);
+}
+
 static void give_out(struct as_heap *h, uint32_t tally, uint64_t ptr, uint64_t size_bytes,
 		     bool grown)
 {
 	struct as_heap_tally *t = &h->tallies.v[tally];
 	struct as_heap_weight w = as_heap_weigh(h, size_bytes);
 
-	count_alloc(h, t, &w);
-	if (!grown) {
-		count_bytes(t, &w);
-		t->zero += size_bytes ? 0 : w.blocks;
-		h->zero += size_bytes ? 0 : w.blocks;
-		as_histogram_add_many(&t->sizes, size_bytes, w.blocks);
-	}
+	count_next_alloc(h, t, &w);
+	if (!grown)
+		count_size(h, t, size_bytes, &w);
 	put_block(
 		h, t, ptr,
 		&(struct as_live_block){
@@ -344,16 +368,6 @@ bool as_heap_free(struct as_heap *h, uint32_t thread, uint64_t ptr)
 	return true;
 }
 
-bool as_heap_hide(struct as_heap *h, uint64_t ptr, struct as_live_block *ret)
-{
-	return as_live_take(&h->live, ptr, ret);
-}
-
-void as_heap_show(struct as_heap *h, uint64_t ptr, const struct as_live_block *b)
-{
-	as_live_add(&h->live, ptr, b);
-}
-
 void as_heap_unmatched_free(struct as_heap *h)
 {
 	/* with sampling: most likely of a block that was not told */
@@ -361,13 +375,6 @@ void as_heap_unmatched_free(struct as_heap *h)
 		return;
 	h->events++;
 	h->unmatched_frees++;
-}
-
-bool as_heap_is_live(const struct as_heap *h, uint64_t ptr)
-{
-	struct as_live_block b;
-
-	return as_live_find(&h->live, ptr, &b);
 }
 
 bool as_heap_realloc_begin(struct as_heap *h, uint32_t thread, uint64_t ptr)
@@ -463,7 +470,7 @@ static void change_block(struct as_heap *h, uint32_t tally, struct as_live_block
 	as_heap_remove_live(h, was, &old_w);
 	if (!is_told(h, c))
 		return;
-	count_alloc(h, t, &new_w);
+	count_next_alloc(h, t, &new_w);
 	put_block(h, t, c->new_ptr, &b);
 }
 
@@ -507,6 +514,70 @@ void as_heap_realloc(struct as_heap *h, uint32_t tally, const struct as_heap_cha
 	} else {
 		end_block(h, thread, &old);
 	}
+}
+
+/* ---- what is told late ---- */
+
+void as_heap_realloc_early(struct as_heap *h, uint32_t tally, const struct as_heap_change *c)
+{
+	struct as_heap_tally *t = &h->tallies.v[tally];
+	struct as_heap_weight w = as_heap_one(h, c->size_bytes);
+	struct as_heap_growth *g;
+
+	h->events++;
+	if (note_failed(h, t, c->new_ptr))
+		return;
+	g = growth_of(t);
+	h->reallocs += w.blocks;
+	g->reallocs += w.blocks;
+	g->in_place += c->new_ptr == c->old_ptr ? w.blocks : 0;
+	count_next_alloc(h, t, &w);
+	count_bytes(t, &w);
+	put_block(
+		h, t, c->new_ptr,
+		&(struct as_live_block){
+			.size_bytes = c->size_bytes,
+			.tally = tally,
+			.birth = (uint32_t)h->threads.v[t->key.thread].allocs % AS_LIVE_BIRTHS,
+			.grown = true,
+		});
+}
+
+/* What as_heap_realloc_early could not know. */
+static void complete_change(struct as_heap *h, const struct as_heap_late *l)
+{
+	struct as_heap_tally *t = &h->tallies.v[l->change_tally];
+	struct as_heap_growth *g = growth_of(t);
+	uint64_t kept = AS_MIN(l->size_bytes, l->change->size_bytes);
+
+	t->bytes -= kept;
+	g->chains += h->unit;
+	g->first_bytes += l->size_bytes;
+	if (l->change->new_ptr != l->change->old_ptr)
+		g->copied_bytes += kept;
+}
+
+void as_heap_late(struct as_heap *h, const struct as_heap_late *l)
+{
+	struct as_heap_tally *t = &h->tallies.v[l->tally];
+	struct as_heap_weight w = as_heap_one(h, l->size_bytes);
+	struct as_live_block b = {.size_bytes = l->size_bytes,
+				  .tally = l->tally,
+				  .birth = l->serial % AS_LIVE_BIRTHS};
+
+	h->events++;
+	count_alloc(h, t, &w);
+	count_size(h, t, l->size_bytes, &w);
+	count_free(h, t, &w);
+	if (l->change) {
+		complete_change(h, l);
+		return;
+	}
+	h->events++;
+	if (h->exiting)
+		add(&t->at_exit, &w);
+	note_end(h, t, &b, w.blocks);
+	note_flow(h, t, l->by, &w);
 }
 
 /* ---- the end ---- */

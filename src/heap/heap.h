@@ -199,13 +199,11 @@ void as_heap_resident(struct as_heap *h, uint64_t bytes);
 
 uint32_t as_heap_tally(struct as_heap *h, const struct as_heap_key *key);
 
-/* Whether a block is there. One that is must not be given out again: as_heap_end_unseen first. */
-bool as_heap_is_live(const struct as_heap *h, uint64_t ptr);
-/* Ends the block: its free was not seen. */
+/* The thread has made so many allocations, modulo 2^32: those that come are numbered from there. What is
+ * not ahead of what is known is ignored. */
+void as_heap_serial(struct as_heap *h, uint32_t thread, uint32_t serial);
+/* Ends the block, if one is there: its free was not seen. Before its address is given out again. */
 void as_heap_end_unseen(struct as_heap *h, uint64_t ptr);
-/* Takes a block out and puts it back, as if nothing had happened: its address is free meanwhile. */
-bool as_heap_hide(struct as_heap *h, uint64_t ptr, struct as_live_block *ret);
-void as_heap_show(struct as_heap *h, uint64_t ptr, const struct as_live_block *b);
 /* ptr 0: it failed. */
 void as_heap_alloc(struct as_heap *h, uint32_t tally, uint64_t ptr, uint64_t size_bytes);
 /* False: the block is not known, nothing was counted. */
@@ -224,7 +222,20 @@ bool as_heap_realloc_begin(struct as_heap *h, uint32_t thread, uint64_t ptr);
  * 0: a free where size is 0, else it failed and the block stays. */
 void as_heap_realloc(struct as_heap *h, uint32_t tally, const struct as_heap_change *c);
 
-bool as_heap_is_mapped(const struct as_heap *h, uint64_t ptr, uint64_t size_bytes);
+/* A realloc of a block that is not known yet. */
+void as_heap_realloc_early(struct as_heap *h, uint32_t tally, const struct as_heap_change *c);
+
+/* A block whose end was told before it: freed, or changed by as_heap_realloc_early. It was the thread's
+ * allocation number `serial`. */
+struct as_heap_late {
+	uint32_t tally, serial;
+	uint64_t size_bytes;
+	uint32_t by;                         /* the thread that ended it */
+	const struct as_heap_change *change; /* NULL: freed */
+	uint32_t change_tally;
+};
+void as_heap_late(struct as_heap *h, const struct as_heap_late *l);
+
 /* What lies in the range before is unmapped by it. */
 void as_heap_map(struct as_heap *h, uint32_t tally, uint64_t ptr, uint64_t size_bytes);
 void as_heap_unmap(struct as_heap *h, uint64_t ptr, uint64_t size_bytes);

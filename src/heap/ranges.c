@@ -79,13 +79,6 @@ static uint64_t end_of(uint64_t ptr, uint64_t size_bytes)
 	return (end + 4095) & ~4095ull; /* the kernel maps whole pages */
 }
 
-bool as_heap_is_mapped(const struct as_heap *h, uint64_t ptr, uint64_t size_bytes)
-{
-	size_t at = find(h, ptr);
-
-	return at < h->ranges.n && h->ranges.v[at].low < end_of(ptr, size_bytes);
-}
-
 void as_heap_map(struct as_heap *h, uint32_t tally, uint64_t ptr, uint64_t size_bytes)
 {
 	struct as_heap_range r = {ptr, end_of(ptr, size_bytes), tally};

@@ -47,9 +47,9 @@ static inline __attribute__((always_inline)) void leave(const struct call *k)
 
 static __attribute__((noinline, cold)) void tell_time(struct rt_context *c, uint64_t now)
 {
-	const uint64_t w[2] = {0, now};
+	const uint64_t w[4] = {0, rt_stamp_before(c), now, (uint32_t)rt_load(&c->serial)};
 	c->clock_ns = now;
-	(void)rt_emit(c, AS_RT_REC_TIME, 0, w, 1);
+	(void)rt_emit(c, AS_RT_REC_TIME, 0, w, 2);
 }
 
 static inline void follow_clock(struct rt_context *c)
@@ -73,14 +73,21 @@ static void lost_bytes(struct rt_context *c, uint64_t size)
 	(void)rt_add_own(&c->ring->lost_bytes, size);
 }
 
+/* The number of the thread's newest allocation, made by the call or before it. */
+static inline uint64_t serial_of(struct rt_context *c, uint64_t ptr)
+{
+	return (uint32_t)(ptr ? rt_add_own(&c->serial, 1) + 1 : rt_load(&c->serial));
+}
+
 static __attribute__((noinline)) bool tell_alloc(const struct call *k, uint64_t ptr,
-						 uint64_t size, uint64_t align)
+						 uint64_t size)
 {
 	struct rt_capture cap;
 	follow_clock(k->c);
 	uint32_t node = node_of(&cap, k);
-	const uint64_t w[4] = {0, ptr, size, node | align << 32};
-	bool ok = rt_emit(k->c, AS_RT_REC_ALLOC, k->hook->id, w, 2);
+	uint64_t serial = serial_of(k->c, ptr);
+	const uint64_t w[6] = {0, rt_stamp_after(k->c), ptr, size, node | serial << 32, 0};
+	bool ok = rt_emit(k->c, AS_RT_REC_ALLOC, k->hook->id, w, 3);
 	if (!ok)
 		lost_bytes(k->c, size);
 	rt_capture_end(&cap);
@@ -97,8 +104,10 @@ static __attribute__((noinline)) bool tell_realloc(const struct call *k, const s
 	struct rt_capture cap;
 	follow_clock(k->c);
 	uint32_t node = node_of(&cap, k);
-	const uint64_t w[6] = {0, r->old, r->new_ptr, r->size, node, r->flags};
-	bool ok = rt_emit(k->c, AS_RT_REC_REALLOC, k->hook->id, w, 3);
+	uint64_t serial = serial_of(k->c, r->new_ptr);
+	const uint64_t w[8] = {0,       rt_stamp_after(k->c), r->old,   r->new_ptr,
+			       r->size, node | serial << 32,  r->flags, 0};
+	bool ok = rt_emit(k->c, AS_RT_REC_REALLOC, k->hook->id, w, 4);
 	if (!ok)
 		lost_bytes(k->c, r->size);
 	rt_capture_end(&cap);
@@ -107,28 +116,31 @@ static __attribute__((noinline)) bool tell_realloc(const struct call *k, const s
 
 static void tell_realloc_begin(const struct call *k, uint64_t ptr)
 {
-	const uint64_t w[2] = {0, ptr};
 	follow_clock(k->c);
-	(void)rt_emit(k->c, AS_RT_REC_REALLOC_BEGIN, k->hook->id, w, 1);
+	const uint64_t w[4] = {0, rt_stamp_before(k->c), ptr, 0};
+	(void)rt_emit(k->c, AS_RT_REC_REALLOC_BEGIN, k->hook->id, w, 2);
+}
+
+static inline void emit_free(const struct call *k, uint64_t ptr, uint32_t node)
+{
+	const uint64_t w[4] = {0, rt_stamp_before(k->c), ptr, node | k->c->serial << 32};
+	(void)rt_emit(k->c, AS_RT_REC_FREE, k->hook->id, w, 2);
 }
 
 static __attribute__((noinline)) void tell_free_with_stack(const struct call *k, uint64_t ptr)
 {
 	struct rt_capture cap;
-	uint32_t node = node_of(&cap, k);
-	const uint64_t w[4] = {0, ptr, node, 0};
-	(void)rt_emit(k->c, AS_RT_REC_FREE, k->hook->id, w, 2);
+	emit_free(k, ptr, node_of(&cap, k));
 	rt_capture_end(&cap);
 }
 
 static inline void tell_free(const struct call *k, uint64_t ptr)
 {
-	const uint64_t w[2] = {0, ptr};
 	follow_clock(k->c);
 	if (RT_UNLIKELY(k->c->control->flags & AS_RT_FREE_STACKS))
 		tell_free_with_stack(k, ptr);
 	else
-		(void)rt_emit(k->c, AS_RT_REC_FREE, k->hook->id, w, 1);
+		emit_free(k, ptr, 0);
 }
 
 static inline uint64_t product(uint64_t a, uint64_t b)
@@ -145,30 +157,30 @@ static inline uint64_t product(uint64_t a, uint64_t b)
 	uint64_t as_rt_##name(uint64_t a, uint64_t b, uint64_t c, uint64_t d,                  \
 			      const struct as_rt_hook *hook)
 
-/* An allocation of `size` bytes, aligned to `align` (0: not asked for). */
-#define ALLOCATES(name, size, align)                                                           \
+/* An allocation of `size` bytes. */
+#define ALLOCATES(name, size)                                                                  \
 	ENTRY4(name)                                                                           \
 	{                                                                                      \
 		struct call k = enter(hook, RT_FRAME());                                       \
 		uint64_t ptr = ORIGINAL(hook)(a, b, c, d);                                     \
 		if (RT_LIKELY(k.c != 0)) {                                                     \
-			(void)tell_alloc(&k, ptr, size, align);                                \
+			(void)tell_alloc(&k, ptr, size);                                       \
 			leave(&k);                                                             \
 		}                                                                              \
 		return ptr;                                                                    \
 	}
 
-ALLOCATES(size, a, 0)
-ALLOCATES(count, product(a, b), 0)
-ALLOCATES(align, b, a)
-ALLOCATES(heap, b, 0)
+ALLOCATES(size, a)
+ALLOCATES(count, product(a, b))
+ALLOCATES(align, b)
+ALLOCATES(heap, b)
 
 ENTRY4(pointer)
 {
 	struct call k = enter(hook, RT_FRAME());
 	uint64_t ret = ORIGINAL(hook)(a, b, c, d);
 	if (k.c) {
-		(void)tell_alloc(&k, (int)ret == 0 ? rt_word(a) : 0, c, b);
+		(void)tell_alloc(&k, (int)ret == 0 ? rt_word(a) : 0, c);
 		leave(&k);
 	}
 	return ret;
@@ -244,15 +256,15 @@ ENTRY4(free)
 
 /* A block that is told: known to be so before anybody can free it. */
 static __attribute__((noinline)) void tell_sampled(const struct call *k, uint64_t ptr,
-						   uint64_t size, uint64_t align)
+						   uint64_t size)
 {
 	if (ptr)
 		as_rt_sample_mark(k->c, ptr);
-	if (!tell_alloc(k, ptr, size, align) && ptr)
+	if (!tell_alloc(k, ptr, size) && ptr)
 		as_rt_sample_unmark(k->c, ptr);
 }
 
-#define SAMPLES(name, size, align)                                                             \
+#define SAMPLES(name, size)                                                                    \
 	ENTRY4(sampled_##name)                                                                 \
 	{                                                                                      \
 		struct call k = enter(hook, RT_FRAME());                                       \
@@ -260,16 +272,16 @@ static __attribute__((noinline)) void tell_sampled(const struct call *k, uint64_
 		if (RT_LIKELY(k.c != 0)) {                                                     \
 			/* failures are rare, and all of them are told */                      \
 			if (RT_UNLIKELY(!ptr) || RT_UNLIKELY(rt_sample(k.c, size)))            \
-				tell_sampled(&k, ptr, size, align);                            \
+				tell_sampled(&k, ptr, size);                                   \
 			leave(&k);                                                             \
 		}                                                                              \
 		return ptr;                                                                    \
 	}
 
-SAMPLES(size, a, 0)
-SAMPLES(count, product(a, b), 0)
-SAMPLES(align, b, a)
-SAMPLES(heap, b, 0)
+SAMPLES(size, a)
+SAMPLES(count, product(a, b))
+SAMPLES(align, b)
+SAMPLES(heap, b)
 
 ENTRY4(sampled_pointer)
 {
@@ -278,7 +290,7 @@ ENTRY4(sampled_pointer)
 	if (k.c) {
 		uint64_t ptr = (int)ret == 0 ? rt_word(a) : 0;
 		if (!ptr || rt_sample(k.c, c))
-			tell_sampled(&k, ptr, c, b);
+			tell_sampled(&k, ptr, c);
 		leave(&k);
 	}
 	return ret;
@@ -397,12 +409,12 @@ static inline bool is_sampled(const struct call *k, uint64_t size)
 
 static void tell_new(const struct call *k, uint64_t ptr, uint64_t size)
 {
-	(void)tell_alloc(k, ptr, size, 0);
+	(void)tell_alloc(k, ptr, size);
 }
 
 static void tell_sampled_new(const struct call *k, uint64_t ptr, uint64_t size)
 {
-	tell_sampled(k, ptr, size, 0);
+	tell_sampled(k, ptr, size);
 }
 
 NEWS(new, is_told)
@@ -414,13 +426,14 @@ ENTRY4(mark)
 {
 	struct call k = enter(hook, RT_FRAME());
 	if (k.c) {
-		uint64_t w[2 + AS_RT_MARK_BYTES / 8] = {0};
+		uint64_t w[4 + AS_RT_MARK_BYTES / 8] = {0};
 		uint64_t n = b < AS_RT_MARK_BYTES ? b : AS_RT_MARK_BYTES;
-		w[1] = n;
-		for (uint64_t i = 0; i < n; i++)
-			((char *)(w + 2))[i] = ((const char *)(uintptr_t)a)[i];
 		follow_clock(k.c);
-		(void)rt_emit(k.c, AS_RT_REC_MARK, hook->id, w, 4);
+		w[1] = rt_stamp_before(k.c);
+		w[2] = n;
+		for (uint64_t i = 0; i < n; i++)
+			((char *)(w + 3))[i] = ((const char *)(uintptr_t)a)[i];
+		(void)rt_emit(k.c, AS_RT_REC_MARK, hook->id, w, 5);
 		leave(&k);
 	}
 	return ORIGINAL(hook)(a, b, c, d);
@@ -446,13 +459,15 @@ uint64_t as_rt_mmap(const uint64_t arg[6], const struct as_rt_hook *hook,
 		struct rt_capture cap;
 		follow_clock(k.c);
 		uint32_t node = node_of(&cap, &k);
-		const uint64_t w[6] = {0,
+		const uint64_t w[8] = {0,
+				       rt_stamp_after(k.c),
 				       ret,
 				       arg[1],
 				       node | arg[2] << 32,
 				       (uint32_t)arg[3] | arg[4] << 32,
-				       arg[5]};
-		(void)rt_emit(k.c, AS_RT_REC_MMAP, hook->id, w, 3);
+				       arg[5],
+				       0};
+		(void)rt_emit(k.c, AS_RT_REC_MMAP, hook->id, w, 4);
 		rt_capture_end(&cap);
 	}
 	leave(&k);
@@ -464,8 +479,9 @@ static void tell_munmap(const struct call *k, uint64_t addr, uint64_t length, bo
 	struct rt_capture cap;
 	follow_clock(k->c);
 	uint32_t node = node_of(&cap, k);
-	const uint64_t w[4] = {0, addr, length, node | (uint64_t)failed << 32};
-	(void)rt_emit(k->c, AS_RT_REC_MUNMAP, k->hook->id, w, 2);
+	const uint64_t w[6] = {0,      rt_stamp_before(k->c),         addr,
+			       length, node | (uint64_t)failed << 32, 0};
+	(void)rt_emit(k->c, AS_RT_REC_MUNMAP, k->hook->id, w, 3);
 	rt_capture_end(&cap);
 }
 
@@ -499,8 +515,8 @@ ENTRY5(mremap)
 		struct rt_capture cap;
 		follow_clock(k.c);
 		uint32_t node = node_of(&cap, &k);
-		const uint64_t w[6] = {0, a, b, ret, c, node | d << 32};
-		(void)rt_emit(k.c, AS_RT_REC_MREMAP, hook->id, w, 3);
+		const uint64_t w[8] = {0, rt_stamp_after(k.c), a, b, ret, c, node | d << 32, 0};
+		(void)rt_emit(k.c, AS_RT_REC_MREMAP, hook->id, w, 4);
 		rt_capture_end(&cap);
 	}
 	leave(&k);
@@ -586,13 +602,15 @@ static __attribute__((noinline)) void sync(const struct as_rt_hook *hook,
 			tid = (uint32_t)rt_syscall(RT_SYS_GETTID, 0, 0, 0, 0);
 			pid = (uint64_t)rt_syscall(RT_SYS_GETPID, 0, 0, 0, 0);
 		}
-		const uint64_t w[6] = {0,
+		const uint64_t w[8] = {0,
+				       rt_stamp_before(k.c),
 				       n->kind | (uint64_t)serial << 32,
 				       tid | pid << 32,
 				       rt_load(&control->clock_ns),
 				       n->arg[0],
-				       n->arg[1]};
-		(void)rt_emit(k.c, AS_RT_REC_SYNC, hook->id, w, 3);
+				       n->arg[1],
+				       0};
+		(void)rt_emit(k.c, AS_RT_REC_SYNC, hook->id, w, 4);
 		leave(&k);
 	}
 	if (rt_has_syscalls(control))

@@ -96,12 +96,16 @@ static void tell_thread(struct rt_context *c, uint32_t tid, uint32_t pid)
 {
 	union {
 		struct as_rt_rec_thread r;
-		uint64_t w[4];
-	} rec = {.r = {.tid = tid, .pid = pid, .fs = c->fs, .clock_ns = c->clock_ns}};
+		uint64_t w[6];
+	} rec = {.r = {.stamp = rt_stamp_before(c),
+		       .tid = tid,
+		       .pid = pid,
+		       .fs = c->fs,
+		       .clock_ns = c->clock_ns}};
 	c->ring->tid = tid;
 	c->ring->pid = pid;
 	c->ring->fs = c->fs;
-	(void)rt_emit(c, AS_RT_REC_THREAD, 0, rec.w, 2);
+	(void)rt_emit(c, AS_RT_REC_THREAD, 0, rec.w, 3);
 }
 
 /* Who is running; false: that cannot be found out. */

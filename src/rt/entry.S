@@ -153,13 +153,27 @@ entry_\name:
 	entry_throwing new
 	entry_throwing sampled_new
 
-/* A filter of system calls is about to be installed: our own calls end before. All arguments stay, also
- * those on the stack. */
+/* A filter of system calls is about to be installed, or the time stamp counter taken away: our own calls
+ * end before, and stamps are counted from where it stands. All arguments stay, also those on the stack. */
 	.macro	no_syscalls
 	mov	8(%r11), %r10			/* hook.home */
 	mov	8(%r10), %r10			/* home.control */
-	lock orl $128, 72(%r10)			/* flags, AS_RT_NO_SYSCALLS */
-	jmp	*(%r11)
+	testl	$128, 72(%r10)			/* flags, AS_RT_NO_SYSCALLS */
+	jnz	9f
+	push	%rax
+	.cfi_adjust_cfa_offset 8
+	push	%rdx
+	.cfi_adjust_cfa_offset 8
+	rdtsc
+	shl	$32, %rdx
+	or	%rdx, %rax
+	mov	%rax, 48(%r10)			/* stamps */
+	pop	%rdx
+	.cfi_adjust_cfa_offset -8
+	pop	%rax
+	.cfi_adjust_cfa_offset -8
+	lock orl $128, 72(%r10)
+9:	jmp	*(%r11)
 	.endm
 
 	.p2align 4
@@ -167,6 +181,8 @@ entry_\name:
 entry_prctl:
 	.cfi_startproc
 	cmp	$22, %edi			/* PR_SET_SECCOMP */
+	je	1f
+	cmp	$26, %edi			/* PR_SET_TSC */
 	je	1f
 	jmp	*(%r11)
 1:	no_syscalls
@@ -183,6 +199,8 @@ entry_syscall:
 	je	1f
 	jmp	*(%r11)
 1:	cmp	$22, %esi
+	je	2f
+	cmp	$26, %esi
 	je	2f
 	jmp	*(%r11)
 2:	no_syscalls

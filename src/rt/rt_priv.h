@@ -136,6 +136,7 @@ struct rt_context {
 	uint64_t limit;      /* pos may come to here: consumed, as last read, + room */
 	uint64_t clock_ns;   /* last told */
 	uint64_t capture_sp; /* frame of the event that is using nodes and seen; 0: none */
+	uint64_t serial;     /* allocations so far. Changed by one instruction. */
 	uint32_t modules_seq;
 	uint32_t nnodes; /* node[0] is none */
 	uint32_t once_id;
@@ -253,6 +254,7 @@ _Static_assert(offsetof(struct as_rt_control, flags) == 72, "entry.S");
 _Static_assert(offsetof(struct as_rt_home, sampled) == 40, "entry.S");
 _Static_assert(offsetof(struct as_rt_home, control) == 8, "entry.S");
 _Static_assert(offsetof(struct as_rt_hook, home) == 8, "entry.S");
+_Static_assert(offsetof(struct as_rt_control, stamps) == 48, "entry.S");
 _Static_assert(AS_RT_NO_SYSCALLS == 128 && AS_RT_SAMPLED_BUCKETS == 0x10000, "entry.S");
 
 /* Whether the runtime may make system calls. */
@@ -264,6 +266,34 @@ static inline bool rt_has_syscalls(const struct as_rt_control *control)
 static inline void rt_relax(void)
 {
 	__asm__ volatile("pause" ::: "memory");
+}
+
+/* ---- stamps ---- */
+
+static inline uint64_t rt_count_stamp(const struct as_rt_home *home)
+{
+	struct as_rt_control *control = (struct as_rt_control *)(uintptr_t)home->control;
+	return __atomic_add_fetch(&control->stamps, 1, __ATOMIC_RELAXED);
+}
+
+/* Of what leaves: what follows is seen by others later than this. */
+static inline uint64_t rt_stamp_before(const struct rt_context *c)
+{
+	uint32_t lo, hi;
+	if (RT_UNLIKELY(!rt_has_syscalls(c->control)))
+		return rt_count_stamp(c->home);
+	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi) : : "memory");
+	return lo | (uint64_t)hi << 32;
+}
+
+/* Of what came: not before all that led to it has been read. */
+static inline uint64_t rt_stamp_after(const struct rt_context *c)
+{
+	uint32_t lo, hi;
+	if (RT_UNLIKELY(!rt_has_syscalls(c->control)))
+		return rt_count_stamp(c->home);
+	__asm__ volatile("lfence\n\trdtsc" : "=a"(lo), "=d"(hi) : : "memory");
+	return lo | (uint64_t)hi << 32;
 }
 
 /* ---- sampling ---- */

@@ -17,7 +17,6 @@
 
 #include "base/sys.h"
 
-#define LAG_NS      1000000ull /* a record may be written this much after its clock */
 #define REST_MIN_NS 50000
 #define REST_MAX_NS 1000000
 #define NAME_NS     500000000ull /* so long after its begin a thread may get its name */
@@ -223,7 +222,7 @@ static uint64_t round_all(struct as_track *k)
 		if (pthread_mutex_trylock(&a->lock))
 			continue;
 		if (!a->closed) {
-			n += as_heap_drain_round(a->drain, now - LAG_NS);
+			n += as_heap_drain_round(a->drain, now);
 			make_marks(k, a, now);
 			if (now >= a->look_ns) {
 				/* rings are few where threads come and go by the hundred */

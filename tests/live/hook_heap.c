@@ -269,7 +269,7 @@ static void round_all(void)
 
 		target[i]->area.control->clock_ns = now;
 		target[i]->area.control->heartbeat++;
-		(void)as_heap_drain_round(target[i]->drain, now - 1000000);
+		(void)as_heap_drain_round(target[i]->drain, now);
 		(void)as_heap_drain_asked(target[i]->drain, now);
 		look_at_exit(target[i]);
 		if (n % 32 == 0)

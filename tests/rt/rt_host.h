@@ -271,7 +271,7 @@ struct rt_record {
 		struct as_rt_rec_thread thread;
 		struct as_rt_rec_sync sync;
 		struct as_rt_rec_mark mark;
-		uint64_t w[8];
+		uint64_t w[2 * AS_RT_UNITS_MAX];
 	} u;
 };
 typedef void rt_host_record_fn(void *ctx, uint32_t ring, const struct rt_record *r);
@@ -290,7 +290,7 @@ static inline size_t rt_host_drain(struct rt_host *h, uint32_t i, rt_host_record
 					     __ATOMIC_ACQUIRE);
 		if (rec.u.head.tag != (uint32_t)(at >> 4) || !rec.u.head.kind)
 			break;
-		assert(rec.u.head.units >= 1 && rec.u.head.units <= 4);
+		assert(rec.u.head.units >= 1 && rec.u.head.units <= AS_RT_UNITS_MAX);
 		for (unsigned k = 0; k < rec.u.head.units; k++)
 			memcpy((char *)&rec.u + 16 * k + (k ? 0 : 8),
 			       data + ((at + 16 * k) & mask) + (k ? 0 : 8), k ? 16 : 8);

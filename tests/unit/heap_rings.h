@@ -23,6 +23,8 @@ struct rings {
 	uint64_t told_ns[AS_RT_CONTEXTS]; /* newest TIME in the ring */
 	uint32_t next_node[AS_RT_CONTEXTS];
 	bool lost[AS_RT_CONTEXTS]; /* since the last RESET */
+	uint32_t serial[AS_RT_CONTEXTS];
+	uint64_t stamp; /* the last one given out */
 };
 
 static inline void rings_init(struct rings *r, uint32_t n, uint32_t bytes)
@@ -96,8 +98,8 @@ static inline bool rings_write(struct rings *r, uint32_t i, void *rec, size_t n)
 
 static inline void rings_thread(struct rings *r, uint32_t i, uint32_t pid, uint32_t tid)
 {
-	struct as_rt_rec_thread rec = {RINGS_HEAD(THREAD), .tid = tid, .pid = pid,
-				       .clock_ns = r->area.control->clock_ns};
+	struct as_rt_rec_thread rec = {RINGS_HEAD(THREAD), .stamp = ++r->stamp, .tid = tid,
+				       .pid = pid, .clock_ns = r->area.control->clock_ns};
 
 	r->area.control->owner[i] = tid;
 	r->told_ns[i] = rec.clock_ns;
@@ -108,7 +110,9 @@ static inline void rings_thread(struct rings *r, uint32_t i, uint32_t pid, uint3
 /* Before each event. True: nodes start anew. */
 static inline bool rings_time(struct rings *r, uint32_t i)
 {
-	struct as_rt_rec_time rec = {RINGS_HEAD(TIME), r->area.control->clock_ns};
+	struct as_rt_rec_time rec = {RINGS_HEAD(TIME), .stamp = ++r->stamp,
+				     .clock_ns = r->area.control->clock_ns,
+				     .serial = r->serial[i]};
 	struct as_rt_rec_reset reset = {RINGS_HEAD(RESET)};
 	bool anew = false;
 
@@ -131,24 +135,35 @@ static inline uint32_t rings_node(struct rings *r, uint32_t i, uint32_t parent, 
 	return rings_write(r, i, &rec, sizeof rec) ? rec.id : 0;
 }
 
+static inline struct as_rt_rec_alloc rings_alloc_record(struct rings *r, uint32_t i,
+							uint64_t ptr, uint64_t size,
+							uint32_t node)
+{
+	return (struct as_rt_rec_alloc){RINGS_HEAD(ALLOC), .stamp = ++r->stamp,
+					.ptr = ptr,        .size_bytes = size,
+					.node = node,      .serial = r->serial[i] += ptr != 0};
+}
+
 static inline bool rings_alloc(struct rings *r, uint32_t i, uint64_t ptr, uint64_t size,
 			       uint32_t node)
 {
-	struct as_rt_rec_alloc rec = {RINGS_HEAD(ALLOC), ptr, size, node, 0};
+	struct as_rt_rec_alloc rec = rings_alloc_record(r, i, ptr, size, node);
 
 	return rings_write(r, i, &rec, sizeof rec);
 }
 
 static inline bool rings_free(struct rings *r, uint32_t i, uint64_t ptr)
 {
-	struct as_rt_rec_free rec = {RINGS_HEAD(FREE), ptr, 0, 0, 0};
+	struct as_rt_rec_free rec = {RINGS_HEAD(FREE), .stamp = ++r->stamp, .ptr = ptr,
+				     .serial = r->serial[i]};
 
-	return rings_write(r, i, &rec, 16);
+	return rings_write(r, i, &rec, sizeof rec);
 }
 
 static inline bool rings_begin(struct rings *r, uint32_t i, uint64_t ptr)
 {
-	struct as_rt_rec_realloc_begin rec = {RINGS_HEAD(REALLOC_BEGIN), ptr};
+	struct as_rt_rec_realloc_begin rec = {RINGS_HEAD(REALLOC_BEGIN), .stamp = ++r->stamp,
+					      .ptr = ptr};
 
 	return rings_write(r, i, &rec, sizeof rec);
 }
@@ -156,8 +171,13 @@ static inline bool rings_begin(struct rings *r, uint32_t i, uint64_t ptr)
 static inline bool rings_realloc(struct rings *r, uint32_t i, const struct as_heap_change *c,
 				 uint32_t node)
 {
-	struct as_rt_rec_realloc rec = {
-		RINGS_HEAD(REALLOC), c->old_ptr, c->new_ptr, c->size_bytes, node, 0, 0};
+	struct as_rt_rec_realloc rec = {RINGS_HEAD(REALLOC),
+					.stamp = ++r->stamp,
+					.old = c->old_ptr,
+					.new_ptr = c->new_ptr,
+					.size_bytes = c->size_bytes,
+					.node = node,
+					.serial = r->serial[i] += c->new_ptr != 0};
 
 	return rings_write(r, i, &rec, sizeof rec);
 }

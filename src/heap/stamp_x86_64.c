@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <x86intrin.h>
+#include "heap/drain_priv.h"
+
+uint64_t as_drain_stamp_now(void)
+{
+	uint64_t stamp = __rdtsc();
+
+	_mm_lfence();
+	return stamp;
+}
