@@ -6,7 +6,7 @@
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 fn fail(message: &str) -> ! {
     eprintln!("assay-criterion: {}", message);
@@ -61,17 +61,49 @@ fn main() {
     println!("cargo:rerun-if-changed={}", list.display());
     let cc = compiler(&target);
 
+    for file in names.lines().filter(|l| l.ends_with(".c")) {
+        println!("cargo:rerun-if-changed={}", source.join(file).display());
+    }
+    let objects = compile(&cc, &source, &out, &units(&names));
+    watch_headers(&source);
+    archive(&out, &objects, &target);
+    println!("cargo:rustc-link-search=native={}", out.display());
+    println!("cargo:rustc-link-lib=static=assay_bench");
+    println!("cargo:rustc-link-lib=m");
+}
+
+/// What follows a line `@-O…`, as one file: half of what compiling takes is headers and the compiler's start.
+fn units(names: &str) -> Vec<(String, String)> {
+    let mut units: Vec<(String, String)> = Vec::new();
+    for line in names.lines() {
+        match (line.strip_prefix('@'), units.last_mut()) {
+            (Some(option), _) => units.push((option.to_owned(), String::new())),
+            (_, Some(unit)) if line.ends_with(".c") => {
+                unit.1.push_str("#include \"");
+                unit.1.push_str(line);
+                unit.1.push_str("\"\n");
+            }
+            _ => {}
+        }
+    }
+    units
+}
+
+fn compile(cc: &[String], source: &Path, out: &Path, units: &[(String, String)]) -> Vec<PathBuf> {
+    let alone = env::var("NUM_JOBS").as_deref() == Ok("1");
     let mut children = Vec::new();
     let mut objects = Vec::new();
-    for name in names.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#')) {
-        let file = source.join(name);
-        println!("cargo:rerun-if-changed={}", file.display());
-        let object = out.join(name.replace('/', "_")).with_extension("o");
+    for (i, (option, text)) in units.iter().enumerate() {
+        let file = out.join(format!("unit{}.c", i));
+        let object = file.with_extension("o");
+        if let Err(e) = fs::write(&file, text) {
+            fail(&format!("cannot write '{}': {}", file.display(), e));
+        }
         let mut command = Command::new(&cc[0]);
         command.args(&cc[1..]);
         command.args(&[
             "-std=gnu17",
-            "-O1",
+            option,
             "-fPIC",
             "-fvisibility=hidden",
             "-w",
@@ -80,30 +112,30 @@ fn main() {
             "-fno-strict-aliasing",
         ]);
         command.arg(format!("-DASSAY_VERSION=\"{}\"", env!("CARGO_PKG_VERSION")));
-        command.arg("-I").arg(&source).arg("-I").arg(source.join("include"));
+        command.arg("-I").arg(source).arg("-I").arg(source.join("include"));
         command.arg("-o").arg(&object).arg(&file).stdin(Stdio::null());
         match command.spawn() {
-            Ok(child) => children.push((child, file)),
+            Ok(child) => children.push(child),
             Err(e) => fail(&format!(
                 "cannot run '{}': {}: a C compiler is needed (apt install gcc, or set CC)",
                 cc[0], e
             )),
         }
         objects.push(object);
-    }
-    for (mut child, file) in children {
-        if !child.wait().map(|status| status.success()).unwrap_or(false) {
-            fail(&format!(
-                "'{}' does not compile: the compiler's message is above",
-                file.display()
-            ));
+        if alone {
+            finish(&mut children);
         }
     }
-    watch_headers(&source);
-    archive(&out, &objects, &target);
-    println!("cargo:rustc-link-search=native={}", out.display());
-    println!("cargo:rustc-link-lib=static=assay_bench");
-    println!("cargo:rustc-link-lib=m");
+    finish(&mut children);
+    objects
+}
+
+fn finish(children: &mut Vec<Child>) {
+    for mut child in children.drain(..) {
+        if !child.wait().map(|status| status.success()).unwrap_or(false) {
+            fail("the C library does not compile: the compiler's message is above");
+        }
+    }
 }
 
 fn watch_headers(source: &Path) {

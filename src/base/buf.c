@@ -158,7 +158,7 @@ const char *as_buf_str(const struct as_buf *b)
 }
 
 /* Takes n bytes, or marks the reader bad for good. */
-static const uint8_t *take(struct as_rd *r, uint64_t n)
+static const uint8_t *rd_take(struct as_rd *r, uint64_t n)
 {
 	if (r->bad || n > as_rd_left(r)) {
 		r->bad = true;
@@ -178,7 +178,7 @@ uint64_t as_rd_uint(struct as_rd *r, unsigned size_bytes)
 		return 0;
 	}
 
-	const uint8_t *p = take(r, size_bytes);
+	const uint8_t *p = rd_take(r, size_bytes);
 	uint64_t v = 0;
 
 	if (!p)
@@ -190,28 +190,28 @@ uint64_t as_rd_uint(struct as_rd *r, unsigned size_bytes)
 
 uint8_t as_rd_u8(struct as_rd *r)
 {
-	const uint8_t *p = take(r, 1);
+	const uint8_t *p = rd_take(r, 1);
 
 	return p ? *p : 0;
 }
 
 uint16_t as_rd_u16(struct as_rd *r)
 {
-	const uint8_t *p = take(r, 2);
+	const uint8_t *p = rd_take(r, 2);
 
 	return p ? (uint16_t)(p[0] | p[1] << 8) : 0;
 }
 
 uint32_t as_rd_u32(struct as_rd *r)
 {
-	const uint8_t *p = take(r, 4);
+	const uint8_t *p = rd_take(r, 4);
 
 	return p ? as_get_le32(p) : 0;
 }
 
 uint64_t as_rd_u64(struct as_rd *r)
 {
-	const uint8_t *p = take(r, 8);
+	const uint8_t *p = rd_take(r, 8);
 
 	return p ? as_get_le64(p) : 0;
 }
@@ -226,7 +226,7 @@ uint64_t as_rd_uleb(struct as_rd *r)
 	uint64_t v = 0;
 
 	for (unsigned shift = 0;; shift = shift < 70 ? shift + 7 : shift) {
-		const uint8_t *p = take(r, 1);
+		const uint8_t *p = rd_take(r, 1);
 
 		if (!p)
 			return 0;
@@ -249,7 +249,7 @@ int64_t as_rd_sleb(struct as_rd *r)
 	uint64_t v = 0;
 
 	for (unsigned shift = 0;; shift = shift < 70 ? shift + 7 : shift) {
-		const uint8_t *p = take(r, 1);
+		const uint8_t *p = rd_take(r, 1);
 
 		if (!p)
 			return 0;
@@ -293,10 +293,10 @@ const char *as_rd_cstr(struct as_rd *r)
 
 const uint8_t *as_rd_bytes(struct as_rd *r, size_t n)
 {
-	return take(r, n);
+	return rd_take(r, n);
 }
 
 void as_rd_skip(struct as_rd *r, uint64_t n)
 {
-	(void)take(r, n); /* bad says it */
+	(void)rd_take(r, n); /* bad says it */
 }

@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 
-#define EMPTY UINT64_MAX
+#define NO_KEY UINT64_MAX
 
 static size_t home(const struct as_map64 *m, uint64_t key)
 {
@@ -19,7 +19,7 @@ static struct as_map64_slot *probe(const struct as_map64 *m, uint64_t key)
 {
 	size_t i = home(m, key);
 
-	while (m->slot[i].key != key && m->slot[i].key != EMPTY)
+	while (m->slot[i].key != key && m->slot[i].key != NO_KEY)
 		i = (i + 1) & (m->cap - 1);
 	return &m->slot[i];
 }
@@ -30,9 +30,9 @@ static void map_grow(struct as_map64 *m)
 
 	bigger.slot = as_xreallocarray(NULL, bigger.cap, sizeof *bigger.slot);
 	for (size_t i = 0; i < bigger.cap; i++)
-		bigger.slot[i] = (struct as_map64_slot){.key = EMPTY};
+		bigger.slot[i] = (struct as_map64_slot){.key = NO_KEY};
 	for (size_t i = 0; i < m->cap; i++) {
-		if (m->slot[i].key != EMPTY)
+		if (m->slot[i].key != NO_KEY)
 			*probe(&bigger, m->slot[i].key) = m->slot[i];
 	}
 	free(m->slot);
@@ -41,7 +41,7 @@ static void map_grow(struct as_map64 *m)
 
 uint64_t *as_map64_get(const struct as_map64 *m, uint64_t key)
 {
-	if (!m->n || key == EMPTY)
+	if (!m->n || key == NO_KEY)
 		return NULL;
 
 	struct as_map64_slot *s = probe(m, key);
@@ -51,13 +51,13 @@ uint64_t *as_map64_get(const struct as_map64 *m, uint64_t key)
 
 uint64_t *as_map64_put(struct as_map64 *m, uint64_t key, bool *ret_new)
 {
-	if (key == EMPTY)
+	if (key == NO_KEY)
 		abort(); /* the caller's bug: the key marks an empty slot */
 	if ((m->n + 1) * 5 > m->cap * 3)
 		map_grow(m);
 
 	struct as_map64_slot *s = probe(m, key);
-	bool fresh = s->key == EMPTY;
+	bool fresh = s->key == NO_KEY;
 
 	if (fresh) {
 		*s = (struct as_map64_slot){.key = key};
@@ -70,7 +70,7 @@ uint64_t *as_map64_put(struct as_map64 *m, uint64_t key, bool *ret_new)
 
 bool as_map64_del(struct as_map64 *m, uint64_t key)
 {
-	if (!m->n || key == EMPTY)
+	if (!m->n || key == NO_KEY)
 		return false;
 
 	struct as_map64_slot *s = probe(m, key);
@@ -82,7 +82,7 @@ bool as_map64_del(struct as_map64 *m, uint64_t key)
 	 * home. */
 	size_t mask = m->cap - 1, hole = (size_t)(s - m->slot);
 
-	for (size_t i = (hole + 1) & mask; m->slot[i].key != EMPTY; i = (i + 1) & mask) {
+	for (size_t i = (hole + 1) & mask; m->slot[i].key != NO_KEY; i = (i + 1) & mask) {
 		size_t from_home = (i - home(m, m->slot[i].key)) & mask;
 
 		if (from_home < ((i - hole) & mask))
@@ -90,7 +90,7 @@ bool as_map64_del(struct as_map64 *m, uint64_t key)
 		m->slot[hole] = m->slot[i];
 		hole = i;
 	}
-	m->slot[hole] = (struct as_map64_slot){.key = EMPTY};
+	m->slot[hole] = (struct as_map64_slot){.key = NO_KEY};
 	m->n--;
 	return true;
 }

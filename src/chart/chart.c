@@ -9,15 +9,15 @@
 #include "base/mem.h"
 #include "base/sys.h"
 
-#define WIDTH  420.0
-#define HEIGHT 190.0
-#define LEFT   64.0
-#define RIGHT  12.0
-#define TOP    10.0
-#define BOTTOM 34.0
-#define TICKS  5
-#define LEAST  1e-250 /* of a logarithmic axis; room for its margin */
-#define MOST   1e250
+#define WIDTH     420.0
+#define HEIGHT    190.0
+#define LEFT      64.0
+#define RIGHT     12.0
+#define TOP       10.0
+#define BOTTOM    34.0
+#define TICKS     5
+#define LOG_LEAST 1e-250 /* of a logarithmic axis; room for its margin */
+#define LOG_MOST  1e250
 
 void as_chart_text(struct as_buf *out, const char *text)
 {
@@ -46,8 +46,8 @@ static void mend(double range[2], bool logarithmic)
 		range[1] = logarithmic ? 10 : 1;
 	}
 	if (logarithmic) { /* in logarithms: the ratio of the ends may be no number */
-		range[0] = fmin(fmax(range[0], LEAST), MOST);
-		range[1] = fmin(fmax(range[1], range[0]), MOST);
+		range[0] = fmin(fmax(range[0], LOG_LEAST), LOG_MOST);
+		range[1] = fmin(fmax(range[1], range[0]), LOG_MOST);
 		pad = log(range[1]) - log(range[0]);
 		pad = exp(pad > 0.01 ? 0.06 * pad : M_LN2);
 		range[0] /= pad;
@@ -67,7 +67,8 @@ static void mend(double range[2], bool logarithmic)
 static double share_of(const double range[2], bool logarithmic, double v)
 {
 	if (logarithmic)
-		return (log(fmax(v, LEAST)) - log(range[0])) / (log(range[1]) - log(range[0]));
+		return (log(fmax(v, LOG_LEAST)) - log(range[0])) /
+		       (log(range[1]) - log(range[0]));
 	return (v - range[0]) / (range[1] - range[0]);
 }
 

@@ -44,7 +44,7 @@ static struct {
  * or let go at a barrier, after it. */
 static atomic_bool counting, in_stretch, had_stretch;
 
-static void take(void)
+static void book_lock(void)
 {
 	for (unsigned i = 0;
 	     atomic_flag_test_and_set_explicit(&book.lock, memory_order_acquire); i++) {
@@ -53,7 +53,7 @@ static void take(void)
 	}
 }
 
-static void give(void)
+static void book_unlock(void)
 {
 	atomic_flag_clear_explicit(&book.lock, memory_order_release);
 }
@@ -89,7 +89,7 @@ static bool grow(void)
 	return true;
 }
 
-static void put(void *p, size_t bytes)
+static void book_put(void *p, size_t bytes)
 {
 	size_t i;
 
@@ -154,10 +154,10 @@ static void count(uint64_t bytes)
 static void *got(void *p, size_t bytes)
 {
 	if (p && is_counting()) {
-		take();
-		put(p, bytes);
+		book_lock();
+		book_put(p, bytes);
 		count(bytes);
-		give();
+		book_unlock();
 	}
 	return p;
 }
@@ -165,9 +165,9 @@ static void *got(void *p, size_t bytes)
 static void gone(const void *p)
 {
 	if (p && is_counting()) {
-		take();
+		book_lock();
 		(void)drop(p);
-		give();
+		book_unlock();
 	}
 }
 
@@ -185,13 +185,13 @@ static void *our_calloc(size_t n, size_t size)
 
 static void moved(const void *from, void *to, size_t bytes)
 {
-	take();
+	book_lock();
 
 	size_t before = drop(from);
 
-	put(to, bytes);
+	book_put(to, bytes);
 	count(bytes > before ? bytes - before : 0);
-	give();
+	book_unlock();
 }
 
 static void *our_realloc(void *p, size_t n)
@@ -282,13 +282,13 @@ bool as_alloc_patch(void)
 
 void as_alloc_begin(void)
 {
-	take();
+	book_lock();
 	book.all = book.stretches = (struct as_alloc_counts){0};
 	book.live = 0;
 	book.n = 0;
 	if (book.cap)
 		memset(book.slot, 0, book.cap * sizeof *book.slot);
-	give();
+	book_unlock();
 	atomic_store_explicit(&in_stretch, false, memory_order_relaxed);
 	atomic_store_explicit(&had_stretch, false, memory_order_relaxed);
 	atomic_store_explicit(&counting, true, memory_order_relaxed);
@@ -297,19 +297,19 @@ void as_alloc_begin(void)
 void as_alloc_end(struct as_alloc_counts *ret)
 {
 	atomic_store_explicit(&counting, false, memory_order_relaxed);
-	take();
+	book_lock();
 	*ret = atomic_load_explicit(&had_stretch, memory_order_relaxed) ? book.stretches
 									: book.all;
-	give();
+	book_unlock();
 }
 
 void as_alloc_on(void)
 {
 	if (!is_counting())
 		return;
-	take();
+	book_lock();
 	book.at_on = book.live;
-	give();
+	book_unlock();
 	atomic_store_explicit(&had_stretch, true, memory_order_relaxed);
 	atomic_store_explicit(&in_stretch, true, memory_order_relaxed);
 }

@@ -29,7 +29,7 @@ struct tables {
 };
 
 /* glibc makes these addresses absolute when it loads an object; musl and the vdso leave them. */
-static const void *place(const struct dl_phdr_info *o, ElfW(Addr) v)
+static const void *loaded(const struct dl_phdr_info *o, ElfW(Addr) v)
 {
 	return (const void *)(v < o->dlpi_addr ? v + o->dlpi_addr : v);
 }
@@ -46,19 +46,19 @@ static bool find_tables(const struct dl_phdr_info *o, struct tables *t)
 	for (; d && d->d_tag != DT_NULL; d++) {
 		switch (d->d_tag) {
 		case DT_SYMTAB:
-			t->symbols = place(o, d->d_un.d_ptr);
+			t->symbols = loaded(o, d->d_un.d_ptr);
 			break;
 		case DT_STRTAB:
-			t->strings = place(o, d->d_un.d_ptr);
+			t->strings = loaded(o, d->d_un.d_ptr);
 			break;
 		case DT_RELA:
-			t->rela[0] = place(o, d->d_un.d_ptr);
+			t->rela[0] = loaded(o, d->d_un.d_ptr);
 			break;
 		case DT_RELASZ:
 			t->n[0] = d->d_un.d_val / sizeof(ElfW(Rela));
 			break;
 		case DT_JMPREL:
-			t->rela[1] = place(o, d->d_un.d_ptr);
+			t->rela[1] = loaded(o, d->d_un.d_ptr);
 			break;
 		case DT_PLTRELSZ:
 			t->n[1] = d->d_un.d_val / sizeof(ElfW(Rela));

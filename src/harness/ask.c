@@ -21,7 +21,6 @@ extern char **environ;
 #define FD_CTL   199
 #define POLL_MS  5    /* without a pidfd */
 #define END_MS   2000 /* a worker that said done ends at once; a debugger may make it slower */
-#define PAD_MAX  4096
 #define PAD_NAME "ASSAY_PAD="
 #define OUR_NAME "ASSAY_BENCH_" /* of variables that are not handed on */
 
@@ -47,7 +46,7 @@ static void make_environment(const struct as_fn_side *side, const char *id,
 	as_buf_adds(&question, AS_BENCH_ENV "=");
 	as_question_text(q, &question);
 	as_buf_adds(&padding, PAD_NAME);
-	as_buf_fill(&padding, 'x', pad % PAD_MAX);
+	as_buf_fill(&padding, 'x', pad % AS_WORKER_PAD_MAX);
 	ret->own[0] = as_buf_detach(&question);
 	ret->own[1] = as_xasprintf("%s=%s", AS_BENCH_ENV_ID, id ? id : "");
 	ret->own[2] = as_buf_detach(&padding);

@@ -11,7 +11,8 @@
 #include <sys/types.h>
 #include "harness/protocol.h"
 
-#define AS_WORKER_TAIL 2048
+#define AS_WORKER_TAIL    2048
+#define AS_WORKER_PAD_MAX 4096 /* of environment: stacks start anywhere in a page */
 
 struct as_worker {
 	pid_t pid;          /* 0: none */
@@ -29,7 +30,8 @@ struct as_worker {
 	uint64_t start_ns;
 };
 
-/* pad: bytes of environment, below 4096, so that stacks start elsewhere. AS_E_IO: cannot be run. */
+/* pad: bytes of environment, below AS_WORKER_PAD_MAX, so that stacks start elsewhere. AS_E_IO: cannot
+ * be run. */
 int as_worker_start(const struct as_fn_side *side, const char *id, const struct as_question *q,
 		    unsigned pad, struct as_worker *ret, struct as_error *err);
 /* The same for a program that asks itself: here() in a fork of this process, or, when it has threads, in

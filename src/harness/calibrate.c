@@ -17,8 +17,6 @@
 #define SLOWER        4
 #define PROPORTION_NS 250000000 /* looked at for so long at most */
 #define ROUNDS        4
-#define PROPORTION_LO 0.75
-#define PROPORTION_HI 1.5
 
 /* What the thread waited for a CPU so far; 0: it is not told. */
 static double waited_ns(void)
@@ -85,7 +83,7 @@ static int least_of(const struct as_subject *s, uint64_t n, int times,
 
 static bool in_proportion(double ratio)
 {
-	return ratio > PROPORTION_LO && ratio < PROPORTION_HI;
+	return ratio > AS_PROPORTION_LO && ratio < AS_PROPORTION_HI;
 }
 
 /*

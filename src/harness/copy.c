@@ -70,7 +70,7 @@ static int copy(const char *from, const char *to, struct copied *ret, struct as_
 }
 
 /* Where programs may be run from; NULL: nowhere known. */
-static const char *place(void)
+static const char *copies_place(void)
 {
 	const char *places[] = {getenv("TMPDIR"), "/tmp", "/var/tmp"};
 	struct statvfs fs;
@@ -86,7 +86,7 @@ static const char *place(void)
 int as_fn_copy(const struct as_fn_side side[2], uint64_t seed, struct as_fn_copies *ret,
 	       struct as_error *err)
 {
-	const char *where = place();
+	const char *where = copies_place();
 	struct copied file[2] = {{0}, {0}};
 	bool needs_place;
 	int first = (int)(seed & 1), r = AS_OK;

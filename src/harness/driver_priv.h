@@ -73,6 +73,5 @@ void as_measuring_lint(struct as_measuring *m);
 
 double as_quantile(const double *sorted, size_t n,
 		   double q); /* n > 0; between neighbours linear */
-int as_by_value(const void *a, const void *b);
 
 #endif

@@ -16,8 +16,8 @@ static double scale_of(const struct as_fn_result *r)
 	return strcmp(r->what.unit, "ns") == 0 ? 1e-9 : 1;
 }
 
-static void estimate(struct as_json *j, const char *key, const struct as_fn_estimate *e,
-		     double scale)
+static void add_interval(struct as_json *j, const char *key, const struct as_fn_estimate *e,
+			 double scale)
 {
 	if (key)
 		as_json_obj(j, key);
@@ -104,7 +104,7 @@ static void throughput(struct as_json *j, const struct as_fn_result *r,
 	as_json_end(j);
 }
 
-static void allocations(struct as_json *j, const struct as_fn_side_result *s)
+static void add_allocations(struct as_json *j, const struct as_fn_side_result *s)
 {
 	if (isnan(s->allocs))
 		return;
@@ -170,18 +170,18 @@ static void benchmark(struct as_json *j, const struct as_fn_result *r, unsigned 
 		as_json_null(j, "low");
 		as_json_null(j, "high");
 	} else {
-		estimate(j, NULL, &s->time, scale_of(r));
+		add_interval(j, NULL, &s->time, scale_of(r));
 		plain(j, r, s);
 		if (is_time)
-			estimate(j, "wall", &s->time, 1e-9);
-		estimate(j, "cpu", &s->cpu, 1e-9);
+			add_interval(j, "wall", &s->time, 1e-9);
+		add_interval(j, "cpu", &s->cpu, 1e-9);
 		as_json_u64(j, "processes", s->processes.n);
 		as_json_u64(j, "batches", r->batches);
 		as_json_u64(j, "iterations", r->iterations);
 		as_json_u64(j, "threads", r->what.threads);
 		samples(j, r, s);
 		throughput(j, r, s);
-		allocations(j, s);
+		add_allocations(j, s);
 		causes(j, s);
 		as_json_obj(j, "harness");
 		as_json_num(j, "loop", r->loop_ns / 1e9, DIGITS);
@@ -232,7 +232,7 @@ static void comparison(struct as_json *j, const struct as_fn_result *r)
 	as_json_end(j);
 }
 
-static void begin(struct as_json *j, struct as_buf *out)
+static void begin_list(struct as_json *j, struct as_buf *out)
 {
 	if (out->len)
 		as_buf_addc(out, ',');
@@ -244,12 +244,12 @@ void as_plain_json_add(struct as_plain_json *j, const struct as_fn_result *r)
 	struct as_json w;
 
 	for (unsigned side = 0; side < AS_MAX(r->sides, 1u); side++) {
-		begin(&w, &j->benchmarks);
+		begin_list(&w, &j->benchmarks);
 		benchmark(&w, r, side);
 	}
 	if (r->sides < 2 || r->failed || !r->d.n)
 		return;
-	begin(&w, &j->comparisons);
+	begin_list(&w, &j->comparisons);
 	comparison(&w, r);
 }
 

@@ -16,10 +16,8 @@
 #define TIMER_MANY     20
 #define TIMER_SHARE    0.02
 #define SETUP_SHARE    0.5
-#define PROPORTION_LO  0.75
-#define PROPORTION_HI  1.5
 #define OVERLAP        0.9
-#define EMPTY          1.3  /* empty loops */
+#define EMPTY_LOOPS    1.3  /* empty loops */
 #define LAYOUT         0.05 /* identical code moved by padding: measured 4 to 13 % */
 #define FEW            8
 #define CHANGED        10 /* calibration against the processes; a busy machine makes less of it */
@@ -59,7 +57,7 @@ static void lint_body(const struct as_measuring *m)
 	struct as_fn_result *r = m->r;
 	double t = per_iteration(r);
 
-	if (!is_time(r) || !(t < EMPTY * r->loop_ns) || r->what.threads > 1)
+	if (!is_time(r) || !(t < EMPTY_LOOPS * r->loop_ns) || r->what.threads > 1)
 		return;
 	as_fn_add_note(
 		r, "optimised-away",
@@ -76,13 +74,13 @@ static void lint_proportion(const struct as_measuring *m)
 
 	if (is_time(r) && c->value < TIMER_MANY * r->clock_ns)
 		return; /* the clock's own, at most */
-	if (c->proportion < PROPORTION_LO)
+	if (c->proportion < AS_PROPORTION_LO)
 		as_fn_add_note(
 			r, "not-proportional",
 			"twice the iterations took %.2g times as long, not twice: does the "
 			"benchmark run as many as it is asked for?",
 			2 * c->proportion);
-	else if (c->proportion > PROPORTION_HI)
+	else if (c->proportion > AS_PROPORTION_HI)
 		as_fn_add_note(
 			r, "not-proportional",
 			"twice the iterations took %.2g times as long, not twice: iterations "

@@ -6,7 +6,7 @@
 #include "harness/driver_priv.h"
 #include "stats/interval.h"
 
-#define LEAST 3 /* pairs of an interval */
+#define PAIRS_LEAST 3 /* pairs of an interval */
 
 static const struct as_fn_process *last(const struct as_measuring *m, unsigned side)
 {
@@ -14,7 +14,7 @@ static const struct as_fn_process *last(const struct as_measuring *m, unsigned s
 }
 
 /* Both zero is no difference; zero against something is as much of one as there can be. */
-static double ratio(double a, double b)
+static double ln_ratio(double a, double b)
 {
 	if (a == b)
 		return 0;
@@ -30,9 +30,9 @@ static int run_pair(struct as_measuring *m, struct as_error *err)
 		r = as_measuring_sample(m, !first, err);
 	if (m->r->side[0].processes.n != m->r->side[1].processes.n)
 		return r; /* the second is missing */
-	as_vec_push(&m->r->d, ratio(last(m, 0)->q25, last(m, 1)->q25));
-	as_vec_push(&m->d[0], ratio(last(m, 0)->median, last(m, 1)->median));
-	as_vec_push(&m->d[1], ratio(last(m, 0)->cpu, last(m, 1)->cpu));
+	as_vec_push(&m->r->d, ln_ratio(last(m, 0)->q25, last(m, 1)->q25));
+	as_vec_push(&m->d[0], ln_ratio(last(m, 0)->median, last(m, 1)->median));
+	as_vec_push(&m->d[1], ln_ratio(last(m, 0)->cpu, last(m, 1)->cpu));
 	return r;
 }
 
@@ -47,13 +47,13 @@ static bool is_last(const struct as_measuring *m, double begun_s)
 
 	if (m->q->processes && m->r->d.n >= m->q->processes)
 		return true;
-	return m->r->d.n >= LEAST && at + pair / 2 > m->budget_s;
+	return m->r->d.n >= PAIRS_LEAST && at + pair / 2 > m->budget_s;
 }
 
 /* Values that always agree need no pairs; what they differ by is no chance. */
 void as_measuring_judge_exact(struct as_measuring *m)
 {
-	double d = ratio(m->r->side[0].processes.v[0].q25, m->r->side[1].processes.v[0].q25);
+	double d = ln_ratio(m->r->side[0].processes.v[0].q25, m->r->side[1].processes.v[0].q25);
 	struct as_trimmed all = {.n = 1, .value = d, .lo = d, .hi = d, .se = 0};
 
 	as_vec_push(&m->r->d, d);
@@ -79,7 +79,7 @@ int as_measuring_pairs(struct as_measuring *m, struct as_error *err)
 	while (r == 1 && !end) {
 		r = run_pair(m, err);
 		end = r != 1 || is_last(m, begun) || as_measuring_is_interrupted(m);
-		if (m->r->d.n >= LEAST &&
+		if (m->r->d.n >= PAIRS_LEAST &&
 		    (end || (!m->q->fixed && as_sequence_due(&sequence, m->r->d.n)))) {
 			double spent = m->q->processes
 					       ? (double)m->r->d.n / (double)m->q->processes

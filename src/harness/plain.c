@@ -74,13 +74,13 @@ static void complain(const struct plain *p, const char *fmt, const char *what)
 
 enum kind { FLAG, SECONDS, PERCENT, COUNT, TEXT };
 
-struct option {
+struct plain_option {
 	const char *name;
 	enum kind kind;
 	size_t at;
 };
 #define AT(field) offsetof(struct plain, field)
-static const struct option options[] = {
+static const struct plain_option options[] = {
 	{"--list", FLAG, AT(list)},
 	{"--test", FLAG, AT(test)},
 	{"--exact", FLAG, AT(exact)},
@@ -97,7 +97,7 @@ static const struct option options[] = {
 	{"--output", TEXT, AT(output)},
 };
 
-static bool set(struct plain *p, const struct option *o, const char *value)
+static bool set_option(struct plain *p, const struct plain_option *o, const char *value)
 {
 	char *to = (char *)p + o->at;
 	uint64_t ns;
@@ -149,7 +149,7 @@ static int take_option(struct plain *p, int left, char *const *argv)
 	char *name =
 		as_xstrndup(argv[0], equals ? (size_t)(equals - argv[0]) : strlen(argv[0]));
 	const char *value = equals ? equals + 1 : left > 1 ? argv[1] : NULL;
-	const struct option *o = NULL;
+	const struct plain_option *o = NULL;
 	bool known, good;
 
 	for (size_t i = 0; i < AS_ARRAY_LEN(options); i++) {
@@ -157,8 +157,8 @@ static int take_option(struct plain *p, int left, char *const *argv)
 			o = &options[i];
 	}
 	if (o && o->kind == FLAG && !equals)
-		return set(p, o, NULL);
-	good = value && (o ? set(p, o, value) : set_word(p, name, value, &known));
+		return set_option(p, o, NULL);
+	good = value && (o ? set_option(p, o, value) : set_word(p, name, value, &known));
 	if (!o && (!value || !known)) {
 		complain(p, "unknown option", argv[0]);
 		return 0;

@@ -120,8 +120,8 @@ static void memory(struct as_buf *b, const struct as_fn_result *r)
 	scaled(b, s->peak_bytes, 1024, "B");
 }
 
-static void one(struct as_buf *b, const struct as_fn_result *r,
-		const struct assay_bench_unit *unit)
+static void add_one(struct as_buf *b, const struct as_fn_result *r,
+		    const struct assay_bench_unit *unit)
 {
 	const struct as_fn_estimate *e = &r->side[0].time;
 
@@ -193,7 +193,7 @@ void as_plain_result(const struct as_fn_result *r, const struct assay_bench_unit
 	if (r->sides > 1)
 		change(out, r, unit, color);
 	else
-		one(out, r, unit);
+		add_one(out, r, unit);
 	rate(out, r);
 	threads(out, r);
 	memory(out, r);

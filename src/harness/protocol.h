@@ -45,6 +45,9 @@ struct as_answer_batch {
 	double value, wall_ns, cpu_ns, rate, overlap;
 	bool warmup;
 };
+/* Of `proportion`, twice the iterations' time over twice the time: within these it grows with them. */
+#define AS_PROPORTION_LO 0.75
+#define AS_PROPORTION_HI 1.5
 /* NaN: not told. Zeroed and then as_answer_init. */
 struct as_answer {
 	char library[32];                   /* its version; "": no first line yet */

@@ -12,7 +12,6 @@
 #include "base/sys.h"
 #include "harness/driver_priv.h"
 
-#define PAD_MAX      4096
 #define TIMEOUT_S    60
 #define LOW_QUARTILE 0.25
 
@@ -141,8 +140,8 @@ int as_measuring_ask(struct as_measuring *m, unsigned side, const struct as_ques
 		r = as_worker_here(m->q, question, ret_worker, &m->forked, err);
 	else
 		r = as_worker_start(&m->side[side], m->q->id, question,
-				    (unsigned)(as_measuring_random(m) % PAD_MAX), ret_worker,
-				    err);
+				    (unsigned)(as_measuring_random(m) % AS_WORKER_PAD_MAX),
+				    ret_worker, err);
 	if (r < 0)
 		return r;
 	r = as_worker_listen(ret_worker, ret, deadline(m), m->q->interrupted, &cause);
@@ -172,13 +171,6 @@ double as_quantile(const double *sorted, size_t n, double q)
 	if (i + 1 >= n)
 		return sorted[n - 1];
 	return sorted[i] + (at - (double)i) * (sorted[i + 1] - sorted[i]);
-}
-
-int as_by_value(const void *pa, const void *pb)
-{
-	double a = *(const double *)pa, b = *(const double *)pb;
-
-	return (a > b) - (a < b);
 }
 
 static void batches_of(struct as_measuring *m, const struct as_answer *a,
@@ -273,7 +265,8 @@ int as_measuring_serve(struct as_measuring *m, struct as_error *err)
 	q.prime = m->calibration[0].first_wall_ns > 2 * m->calibration[0].wall_ns;
 	as_answer_init(&m->server_answer);
 	r = as_worker_start(&m->side[0], m->q->id, &q,
-			    (unsigned)(as_measuring_random(m) % PAD_MAX), &m->server, err);
+			    (unsigned)(as_measuring_random(m) % AS_WORKER_PAD_MAX), &m->server,
+			    err);
 	if (r < 0)
 		return r;
 	m->source = AS_SERVED;

@@ -125,7 +125,7 @@ static size_t tail_of(uint32_t settings_bytes)
 	return (end + align - 1) / align * align;
 }
 
-static void take(void *to, size_t room, const void *from, size_t has)
+static void take_struct(void *to, size_t room, const void *from, size_t has)
 {
 	memset(to, 0, room);
 	if (has)
@@ -138,7 +138,7 @@ bool as_settings_take(struct assay_bench_settings *to, const struct assay_bench_
 
 	if (from)
 		memcpy(&has, from, sizeof has);
-	take(to, sizeof *to, from, has);
+	take_struct(to, sizeof *to, from, has);
 	to->size = sizeof *to;
 	return has >= sizeof has;
 }
@@ -152,7 +152,7 @@ bool as_spec_take(struct assay_bench_spec *to, const struct assay_bench_spec *fr
 	size_t begin;
 
 	memcpy(&has, p, sizeof has);
-	take(to, sizeof *to, NULL, 0);
+	take_struct(to, sizeof *to, NULL, 0);
 	if (has < at + sizeof settings)
 		return false;
 	memcpy(to, p, at);
@@ -195,7 +195,7 @@ void as_subject_entry(const struct assay_bench_spec *spec, struct as_fn_entry *r
 		ret->throughput = AS_FN_NONE;
 }
 
-static uint64_t thread_cpu_ns(void)
+uint64_t as_thread_cpu_ns(void)
 {
 	struct timespec t = {0};
 
@@ -217,11 +217,11 @@ int as_subject_run(const struct as_subject *s, uint64_t iters, struct as_answer_
 		uint64_t cpu, wall;
 
 		as_stretch_reset();
-		cpu = thread_cpu_ns();
+		cpu = as_thread_cpu_ns();
 		wall = as_now_ns();
 		ret->value = s->fn(s->ctx, iters);
 		ret->wall_ns = (double)(as_now_ns() - wall);
-		ret->cpu_ns = (double)(thread_cpu_ns() - cpu);
+		ret->cpu_ns = (double)(as_thread_cpu_ns() - cpu);
 		ret->rate = ret->overlap = NAN;
 	}
 	ret->warmup = warmup;

@@ -50,6 +50,7 @@ double as_loop_ns(void);
 struct as_stretch {                     /* of the calling thread, of its last run */
 	uint64_t first_begin, last_end; /* 0: it did not use our clock */
 };
+uint64_t as_thread_cpu_ns(void); /* of the calling thread */
 void as_stretch_reset(void);
 struct as_stretch as_stretch_get(void);
 /* Of a team member: waits for the others when the first timed stretch begins. */

@@ -37,9 +37,9 @@ static void pair_interval(const double *v, double alpha, struct as_fn_estimate *
 	e->high = e->value + half;
 }
 
-static struct as_fn_estimate estimate(const struct as_measuring *m,
-				      const struct as_fn_side_result *s, figure_of figure,
-				      struct as_runs_summary *ret_runs)
+static struct as_fn_estimate estimate_of(const struct as_measuring *m,
+					 const struct as_fn_side_result *s, figure_of figure,
+					 struct as_runs_summary *ret_runs)
 {
 	AS_CLEANUP(as_free_autop) double *v = as_xcalloc(s->processes.n + 1, sizeof *v);
 	double alpha = 1 - (m->q->confidence > 0 ? m->q->confidence : AS_CONFIDENCE);
@@ -115,10 +115,10 @@ void as_measuring_summarise(struct as_measuring *m)
 	for (unsigned side = 0; side < m->sides; side++) {
 		struct as_fn_side_result *s = &r->side[side];
 
-		s->time = estimate(m, s, q25_of, &s->runs);
-		s->median = estimate(m, s, median_of, NULL);
-		s->mean = estimate(m, s, mean_of, NULL);
-		s->cpu = estimate(m, s, cpu_of, NULL);
+		s->time = estimate_of(m, s, q25_of, &s->runs);
+		s->median = estimate_of(m, s, median_of, NULL);
+		s->mean = estimate_of(m, s, mean_of, NULL);
+		s->cpu = estimate_of(m, s, cpu_of, NULL);
 		if (r->exact)
 			s->time.low = s->time.high = s->time.value;
 	}

@@ -63,20 +63,12 @@ void as_team_arrive(void)
 }
 
 /* Of a member that never timed anything: the others shall not wait for it. */
-static void leave(void)
+static void leave_team(void)
 {
 	if (!has_arrived)
 		atomic_fetch_add_explicit(&own_team->arrived, 1, memory_order_release);
 	own_team = NULL;
 	own_index = 0;
-}
-
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec t = {0};
-
-	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); /* cannot fail for the own thread */
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 static void *run_member(void *ctx)
@@ -87,12 +79,12 @@ static void *run_member(void *ctx)
 
 	as_team_join(m->team, m->index);
 	as_stretch_reset();
-	cpu = thread_cpu_ns();
+	cpu = as_thread_cpu_ns();
 	from = as_now_ns();
 	m->value = m->team->subject->fn(m->team->subject->ctx, m->team->iters);
 	m->to = as_now_ns();
-	m->cpu_ns = (double)(thread_cpu_ns() - cpu);
-	leave();
+	m->cpu_ns = (double)(as_thread_cpu_ns() - cpu);
+	leave_team();
 	stretch = as_stretch_get();
 	m->from = stretch.first_begin ? stretch.first_begin : from;
 	if (stretch.last_end)

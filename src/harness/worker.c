@@ -21,7 +21,7 @@
 #define ALLOC_MOST_NS 50e6 /* longer iterations are counted once */
 
 /* Nobody can be told when writing fails: who asked sees that nothing came. */
-static void say(int fd, struct as_buf *b)
+static void send_text(int fd, struct as_buf *b)
 {
 	(void)as_write_all(fd, as_buf_str(b), b->len, NULL);
 	as_buf_reset(b);
@@ -32,7 +32,7 @@ void as_worker_hello(int fd)
 	AS_CLEANUP(as_buf_clear) struct as_buf b = {0};
 
 	as_buf_addf(&b, "assay-bench\t%d\t%s\n", AS_BENCH_PROTOCOL, ASSAY_VERSION);
-	say(fd, &b);
+	send_text(fd, &b);
 }
 
 static int refuse(int fd, const struct as_error *err)
@@ -42,7 +42,7 @@ static int refuse(int fd, const struct as_error *err)
 	as_buf_adds(&b, "error");
 	as_line_text(&b, err->msg);
 	as_buf_addc(&b, '\n');
-	say(fd, &b);
+	send_text(fd, &b);
 	return -1;
 }
 
@@ -113,8 +113,8 @@ static void tell_batch(const struct as_answer_batch *b, struct as_buf *out)
 	as_buf_addc(out, '\n');
 }
 
-static int measure(const struct as_question *q, const struct as_subject *s, struct as_buf *out,
-		   struct as_error *err)
+static int answer_measure(const struct as_question *q, const struct as_subject *s,
+			  struct as_buf *out, struct as_error *err)
 {
 	size_t wanted = q->warmups + q->batches;
 	AS_CLEANUP(as_free_autop) struct as_answer_batch *b = as_xcalloc(wanted, sizeof *b);
@@ -162,7 +162,7 @@ static int counted(const struct as_subject *s, uint64_t iters, struct as_alloc_c
 	return r;
 }
 
-static double per_iteration(uint64_t one, uint64_t more)
+static double extra_per_iteration(uint64_t one, uint64_t more)
 {
 	return more > one ? (double)(more - one) / ALLOC_MORE : 0;
 }
@@ -172,7 +172,8 @@ static double per_iteration(uint64_t one, uint64_t more)
  * the loop around them. The least of a few: what happens once (a table built, a buffer grown) is no
  * iteration's.
  */
-static int allocations(const struct as_subject *s, struct as_buf *out, struct as_error *err)
+static int answer_allocations(const struct as_subject *s, struct as_buf *out,
+			      struct as_error *err)
 {
 	double calls = INFINITY, bytes = INFINITY, peak = INFINITY;
 	struct as_answer_batch b = {0};
@@ -197,8 +198,8 @@ static int allocations(const struct as_subject *s, struct as_buf *out, struct as
 			r = counted(s, 1 + ALLOC_MORE, &more, err);
 		if (r < 0)
 			return r;
-		calls = fmin(calls, per_iteration(one.calls, more.calls));
-		bytes = fmin(bytes, per_iteration(one.bytes, more.bytes));
+		calls = fmin(calls, extra_per_iteration(one.calls, more.calls));
+		bytes = fmin(bytes, extra_per_iteration(one.bytes, more.bytes));
 	}
 	if (r < 0)
 		return r;
@@ -271,7 +272,7 @@ int as_worker_answer(const struct as_question *q, const struct as_subject *s, ui
 	as_buf_addc(&out, '\n');
 	if (flags & ASSAY_BENCH_UNOPTIMISED)
 		as_buf_adds(&out, "unoptimised\n");
-	say(q->fd, &out);
+	send_text(q->fd, &out);
 	if (q->ask == AS_ASK_CALIBRATE) {
 		as_buf_adds(&out, "loop");
 		as_line_num(&out, as_loop_ns());
@@ -279,9 +280,9 @@ int as_worker_answer(const struct as_question *q, const struct as_subject *s, ui
 		r = as_calibrate(s, q->full, &out, &err);
 		tell_what(s, &out);
 	} else if (q->ask == AS_ASK_MEASURE) {
-		r = measure(q, s, &out, &err);
+		r = answer_measure(q, s, &out, &err);
 	} else if (q->ask == AS_ASK_ALLOCATIONS) {
-		r = allocations(s, &out, &err);
+		r = answer_allocations(s, &out, &err);
 	} else {
 		r = serve(q, s, &err);
 	}
@@ -290,6 +291,6 @@ int as_worker_answer(const struct as_question *q, const struct as_subject *s, ui
 		return -1;
 	}
 	as_buf_adds(&out, "done\n");
-	say(q->fd, &out);
+	send_text(q->fd, &out);
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "stats/interval.h"
 #include "stats/paired.h"
+#include "stats/runs.h"
 
 #define CUTS_MAX   32
 #define SEEN       1.5  /* standard errors above 0: a correlation */
@@ -73,13 +74,6 @@ static double spread(const struct as_trimmed *t)
 	return isfinite(t->se) ? t->se * sqrt((double)t->n) : NAN;
 }
 
-static int by_value(const void *pa, const void *pb)
-{
-	double a = *(const double *)pa, b = *(const double *)pb;
-
-	return (a > b) - (a < b);
-}
-
 /* Middle of the absolute values of v[0..n), n > 0. */
 static double middle(const double *v, size_t n)
 {
@@ -87,7 +81,7 @@ static double middle(const double *v, size_t n)
 
 	for (size_t i = 0; i < n; i++)
 		x[i] = fabs(v[i]);
-	qsort(x, n, sizeof *x, by_value);
+	qsort(x, n, sizeof *x, as_by_value);
 	return x[n / 2];
 }
 

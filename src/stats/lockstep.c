@@ -7,16 +7,10 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "stats/runs.h"
 
 /* Of an autocorrelation: a trough and a peak that chance, or one long phase, does not make. */
 static const double TROUGH = -0.15, PEAK = 0.3, SIGMAS = 5, LASTS = 0.5;
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
 
 double as_intervals_likeness(const double *v, size_t n)
 {
@@ -30,7 +24,7 @@ double as_intervals_likeness(const double *v, size_t n)
 	}
 	if (used < 2)
 		return NAN;
-	qsort(sorted, used, sizeof *sorted, by_value);
+	qsort(sorted, used, sizeof *sorted, as_by_value);
 	median = sorted[used / 2];
 	while (used && sorted[used - 1] > 3 * median)
 		used--;

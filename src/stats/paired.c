@@ -8,13 +8,7 @@
 
 #include "base/mem.h"
 #include "stats/interval.h"
-
-static int by_value(const void *pa, const void *pb)
-{
-	double a = *(const double *)pa, b = *(const double *)pb;
-
-	return (a > b) - (a < b);
-}
+#include "stats/runs.h"
 
 static double *sorted(const double *v, size_t n)
 {
@@ -22,7 +16,7 @@ static double *sorted(const double *v, size_t n)
 
 	if (n) {
 		memcpy(x, v, n * sizeof *x);
-		qsort(x, n, sizeof *x, by_value);
+		qsort(x, n, sizeof *x, as_by_value);
 	}
 	return x;
 }
@@ -221,7 +215,8 @@ bool as_sequence_due(const struct as_sequence *s, size_t n)
 	return n >= s->next;
 }
 
-static enum as_verdict judge(const struct as_sequence_rule *r, const struct as_trimmed *i)
+static enum as_verdict look_verdict(const struct as_sequence_rule *r,
+				    const struct as_trimmed *i)
 {
 	if (i->lo > -r->delta && i->hi < r->delta)
 		return AS_VERDICT_EQUAL;
@@ -258,7 +253,7 @@ struct as_look as_sequence_look(struct as_sequence *s, const double *d, size_t n
 	look.level = as_sequence_spend(s, t);
 	if (look.level > 0) {
 		as_trimmed_interval(d, n, AS_PAIRED_TRIM, look.level, &look.interval);
-		look.verdict = judge(&s->rule, &look.interval);
+		look.verdict = look_verdict(&s->rule, &look.interval);
 	} else {
 		look.interval = look.plain;
 	}

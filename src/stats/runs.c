@@ -17,7 +17,7 @@
 #define GROUPS_ENOUGH 20
 #define VALLEY        0.05
 
-static int by_value(const void *pa, const void *pb)
+int as_by_value(const void *pa, const void *pb)
 {
 	double a = *(const double *)pa, b = *(const double *)pb;
 
@@ -85,7 +85,7 @@ static double deviation_scale(const double *sorted, size_t n, double median)
 	for (size_t i = 0; i < n; i++)
 		d[i] = fabs(sorted[i] - median);
 	if (n)
-		qsort(d, n, sizeof *d, by_value);
+		qsort(d, n, sizeof *d, as_by_value);
 	return n ? MAD_TO_SD * median_of_sorted(d, n) : 0;
 }
 
@@ -184,7 +184,7 @@ void as_runs_summarise_at(const double *v, size_t n, double alpha, struct as_run
 	double mean;
 
 	memcpy(sorted, x, k * sizeof *sorted);
-	qsort(sorted, k, sizeof *sorted, by_value);
+	qsort(sorted, k, sizeof *sorted, as_by_value);
 	moments(x, k, &mean, &ret->sd);
 	ret->median = median_of_sorted(sorted, k);
 	ret->min = sorted[0];
@@ -208,7 +208,7 @@ size_t as_runs_outliers(const double *v, size_t n, bool *ret)
 	memset(ret, 0, n * sizeof *ret);
 	if (k < 4)
 		return 0;
-	qsort(x, k, sizeof *x, by_value);
+	qsort(x, k, sizeof *x, as_by_value);
 	median = median_of_sorted(x, k);
 	scale = deviation_scale(x, k, median);
 	for (size_t i = 0; i < n; i++) {

@@ -44,4 +44,7 @@ void as_runs_summarise_at(const double *v, size_t n, double alpha, struct as_run
  * median, and 2 % of it. Returns how many. NaN stands never apart. */
 size_t as_runs_outliers(const double *v, size_t n, bool *ret);
 
+/* Doubles in ascending order, for qsort; none is NaN. */
+int as_by_value(const void *a, const void *b);
+
 #endif

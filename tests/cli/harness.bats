@@ -362,7 +362,7 @@ holds() {
 	local top=$BATS_TEST_DIRNAME/../.. file
 	set --
 	while read -r file; do
-		case $file in '#'*) ;; *) set -- "$@" "$top/src/$file" ;; esac
+		case $file in '#'* | '@'*) ;; *) set -- "$@" "$top/src/$file" ;; esac
 	done <"$top/src/harness/sources.txt"
 	cc -O0 -std=gnu17 -D_GNU_SOURCE -fno-strict-aliasing -I"$INCLUDE" -I"$top/src" \
 		"$BATS_TEST_DIRNAME/harness_bench.c" "$@" -o plain -lm -lpthread -lz

@@ -124,7 +124,7 @@ static bool stop(struct as_criterion_options *o, int status, const char *fmt, ..
 	return false;
 }
 
-static void help(struct as_criterion_options *o)
+static void say_help(struct as_criterion_options *o)
 {
 	o->exit_status = 0;
 	as_buf_adds(&o->say, "usage: cargo bench [--bench NAME] -- [OPTIONS] [FILTER]\n\n"
@@ -285,7 +285,7 @@ static bool keep(struct parse *p, const struct row *r, const char *value)
 	case O_VERSION:
 		return stop(o, 0, "assay-criterion %s", ASSAY_VERSION);
 	case O_HELP:
-		help(o);
+		say_help(o);
 		return false;
 	default:
 		return true;
@@ -293,7 +293,7 @@ static bool keep(struct parse *p, const struct row *r, const char *value)
 }
 
 /* One word; *i is moved over its value. */
-static bool take(struct parse *p, char *const *words, size_t n, size_t *i)
+static bool take_word(struct parse *p, char *const *words, size_t n, size_t *i)
 {
 	const char *word = words[*i], *value = NULL;
 	const struct row *r;
@@ -333,7 +333,7 @@ static void all(struct parse *p, char *const *words, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		if (strcmp(words[i], "--") == 0)
 			continue;
-		if (!take(p, words, n, &i))
+		if (!take_word(p, words, n, &i))
 			return;
 	}
 }

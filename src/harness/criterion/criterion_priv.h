@@ -112,6 +112,8 @@ bool as_criterion_json_numbers(const char *text, size_t n, const char *path,
 
 /* ---- files.c: the folders ---- */
 
+#define AS_CRITERION_DEPTH_MAX 6 /* folders that are looked into below a home */
+
 struct as_criterion_record { /* one result, as its folder holds it */
 	const struct as_criterion_id *id;
 	const char *group, *function, *value;
@@ -261,6 +263,8 @@ struct as_criterion_run {
 
 double as_criterion_number_of(const struct as_criterion_turn *t, enum as_criterion_number which,
 			      double otherwise);
+/* A copy of text (NULL: none) in the place of what is there. */
+void as_criterion_put(char **to, const char *text);
 const char *as_criterion_home_of(struct as_criterion_run *s, const struct as_criterion *c);
 /* Fills t->stored and t->old, or t->why. */
 void as_criterion_find_baseline(struct as_criterion_run *s);

@@ -19,7 +19,7 @@
 #include "base/sys.h"
 #include "harness/criterion/criterion_priv.h"
 
-#define DIGITS 15
+#define FILE_DIGITS 15
 
 struct file {
 	const char *name;
@@ -75,12 +75,12 @@ static void add_estimate(struct as_json *j, const char *key,
 	}
 	as_json_obj(j, key);
 	as_json_obj(j, "confidence_interval");
-	as_json_num(j, "confidence_level", confidence, DIGITS);
-	as_json_num(j, "lower_bound", e->low, DIGITS);
-	as_json_num(j, "upper_bound", e->high, DIGITS);
+	as_json_num(j, "confidence_level", confidence, FILE_DIGITS);
+	as_json_num(j, "lower_bound", e->low, FILE_DIGITS);
+	as_json_num(j, "upper_bound", e->high, FILE_DIGITS);
 	as_json_end(j);
-	as_json_num(j, "point_estimate", e->value, DIGITS);
-	as_json_num(j, "standard_error", e->se, DIGITS);
+	as_json_num(j, "point_estimate", e->value, FILE_DIGITS);
+	as_json_num(j, "standard_error", e->se, FILE_DIGITS);
 	as_json_end(j);
 }
 
@@ -144,11 +144,11 @@ static void sample_text(struct as_buf *out, const struct as_criterion_record *r)
 	as_json_str(&j, "sampling_mode", "Flat");
 	as_json_arr(&j, "iters");
 	for (size_t i = 0; i < r->n_batches; i++)
-		as_json_num(&j, NULL, r->iters, DIGITS);
+		as_json_num(&j, NULL, r->iters, FILE_DIGITS);
 	as_json_end(&j);
 	as_json_arr(&j, "times");
 	for (size_t i = 0; i < r->n_batches; i++)
-		as_json_num(&j, NULL, r->batches[i] * r->iters, DIGITS);
+		as_json_num(&j, NULL, r->batches[i] * r->iters, FILE_DIGITS);
 	as_json_end(&j);
 	as_json_end(&j);
 }
@@ -159,7 +159,7 @@ static void tukey_text(struct as_buf *out, const struct as_criterion_record *r)
 
 	as_json_arr(&j, NULL);
 	for (int i = 0; i < 4; i++)
-		as_json_num(&j, NULL, r->est.fences[i], DIGITS);
+		as_json_num(&j, NULL, r->est.fences[i], FILE_DIGITS);
 	as_json_end(&j);
 }
 
@@ -352,7 +352,7 @@ void as_criterion_remove_change(const char *home, const struct as_criterion_id *
 
 /* ---- reading ---- */
 
-#define FILE_BYTES (64u << 20)
+#define FILE_BYTES_MAX (64u << 20)
 
 static bool read_part(const char *folder, const char *name, struct as_buf *out,
 		      uint64_t *ret_time)
@@ -360,7 +360,7 @@ static bool read_part(const char *folder, const char *name, struct as_buf *out,
 	AS_CLEANUP(as_free_autop) char *path = as_xasprintf("%s/%s", folder, name);
 	struct stat st;
 
-	if (as_read_file(path, FILE_BYTES, out, NULL) < 0)
+	if (as_read_file(path, FILE_BYTES_MAX, out, NULL) < 0)
 		return false;
 	if (ret_time && stat(path, &st) == 0)
 		*ret_time = (uint64_t)st.st_mtim.tv_sec;
@@ -475,8 +475,6 @@ void as_criterion_stored_clear(struct as_criterion_stored *s)
 	*s = (struct as_criterion_stored){0};
 }
 
-#define DEPTH_MAX 6
-
 struct search {
 	const char *name;
 	struct as_buf *others;
@@ -510,7 +508,7 @@ static void search_folder(struct search *s, const char *path, int depth)
 			as_buf_addf(s->others, "%s%s", s->others->len ? ", " : "", name);
 		return;
 	}
-	d = depth > DEPTH_MAX ? NULL : opendir(path);
+	d = depth > AS_CRITERION_DEPTH_MAX ? NULL : opendir(path);
 	for (struct dirent *e; d && (e = readdir(d)) != NULL;) {
 		AS_CLEANUP(as_free_autop) char *below = as_xasprintf("%s/%s", path, e->d_name);
 
@@ -560,7 +558,7 @@ static char *target_folder(void)
 	if (n <= 0)
 		return NULL;
 	exe[n] = '\0';
-	for (int level = 0; level < DEPTH_MAX && up(exe); level++) {
+	for (int level = 0; level < AS_CRITERION_DEPTH_MAX && up(exe); level++) {
 		if (!has_file(exe, "CACHEDIR.TAG"))
 			continue;
 

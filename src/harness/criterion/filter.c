@@ -90,7 +90,7 @@ static int escape(struct translation *t)
 }
 
 /* The inside of []: in POSIX a backslash is itself there, and ] ^ - mean themselves by their place. */
-static int set(struct translation *t)
+static int translate_set(struct translation *t)
 {
 	AS_CLEANUP(as_buf_clear) struct as_buf body = {0};
 	bool negated = *t->at == '^', bracket = false, caret = false, dash = false,
@@ -211,7 +211,7 @@ static int step(struct translation *t)
 	case '\\':
 		return escape(t);
 	case '[':
-		return set(t);
+		return translate_set(t);
 	case '(':
 		if (*t->at != '?') {
 			as_buf_addc(t->out, '(');

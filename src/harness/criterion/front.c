@@ -60,7 +60,7 @@ void as_criterion_set_number(struct as_criterion *c, int which, double value)
 		c->numbers[which] = value;
 }
 
-static void put(char **to, const char *text)
+void as_criterion_put(char **to, const char *text)
 {
 	char *copy = text ? as_xstrdup(text) : NULL;
 
@@ -95,21 +95,21 @@ void as_criterion_set_text(struct as_criterion *c, int which, const char *text)
 		set_filter(c, AS_CRITERION_NONE, text);
 		break;
 	case AS_CRITERION_SAVE:
-		put(&c->save, text);
-		put(&c->compare, text);
+		as_criterion_put(&c->save, text);
+		as_criterion_put(&c->compare, text);
 		c->strict = false;
 		break;
 	case AS_CRITERION_BASELINE:
 	case AS_CRITERION_BASELINE_LENIENT:
-		put(&c->save, NULL);
-		put(&c->compare, text);
+		as_criterion_put(&c->save, NULL);
+		as_criterion_put(&c->compare, text);
 		c->strict = which == AS_CRITERION_BASELINE;
 		break;
 	case AS_CRITERION_HOME:
-		put(&c->home, text);
+		as_criterion_put(&c->home, text);
 		break;
 	case AS_CRITERION_DISCARD:
-		put(&c->save, NULL);
+		as_criterion_put(&c->save, NULL);
 		break;
 	default:
 		break;
@@ -221,16 +221,16 @@ static void configure(struct as_criterion *c, int argc, const char *const *argv)
 	else if (o->filter)
 		set_filter(c, o->exact ? AS_CRITERION_EXACT : AS_CRITERION_REGEX, o->filter);
 	if (o->baseline) {
-		put(&c->compare, o->baseline);
-		put(&c->save, o->save);
+		as_criterion_put(&c->compare, o->baseline);
+		as_criterion_put(&c->save, o->save);
 		c->strict = o->strict;
 	} else if (o->save) {
-		put(&c->save, o->save);
-		put(&c->compare, o->save);
+		as_criterion_put(&c->save, o->save);
+		as_criterion_put(&c->compare, o->save);
 		c->strict = false;
 	}
 	if (o->discard || o->load)
-		put(&c->save, NULL);
+		as_criterion_put(&c->save, NULL);
 	if (!first || !in_main())
 		return;
 	if (getenv("CARGO_CRITERION_PORT"))
@@ -400,7 +400,7 @@ void as_criterion_settle_folder(struct as_criterion_run *s)
 
 static void note_missing(struct as_criterion_run *s)
 {
-	put(&s->missing_from, s->turn.c->compare);
+	as_criterion_put(&s->missing_from, s->turn.c->compare);
 	as_vec_push(&s->missing, as_xstrdup(s->turn.id.title));
 }
 
@@ -560,7 +560,7 @@ static void spec_fill(const struct as_criterion_turn *t, struct assay_bench_unit
 	ret->unit = unit;
 }
 
-static int one(struct as_criterion *c, const struct as_criterion_spec *spec)
+static int run_turn(struct as_criterion *c, const struct as_criterion_spec *spec)
 {
 	struct assay_bench_unit unit;
 	struct assay_bench_spec to;
@@ -589,7 +589,7 @@ int as_criterion_one(struct as_criterion *c, const struct as_criterion_spec *spe
 	int r;
 
 	enter();
-	r = one(c, spec);
+	r = run_turn(c, spec);
 	leave();
 	return r;
 }

@@ -5,19 +5,13 @@
 #include <string.h>
 
 #include "harness/criterion/criterion_priv.h"
+#include "stats/runs.h"
 
 #define RESAMPLES   400
 #define BATCHES_MAX 2000   /* that a resample takes: more are thinned, evenly */
 #define MAD_SCALE   1.4826 /* to the standard deviation of a normal distribution */
 
 enum { MEAN, MEDIAN, MAD, SD, FIGURES };
-
-static int ascending(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
 
 /* v is sorted. */
 static double quantile(const double *v, size_t n, double q)
@@ -62,7 +56,7 @@ static double select_kth(double *v, size_t n, size_t k)
 	return v[k];
 }
 
-static double median_of(double *v, size_t n)
+static double select_median(double *v, size_t n)
 {
 	double high = select_kth(v, n, n / 2), low = high;
 
@@ -85,10 +79,10 @@ static void figures(double *v, size_t n, double out[FIGURES])
 	for (size_t i = 0; i < n; i++)
 		squares += (v[i] - out[MEAN]) * (v[i] - out[MEAN]);
 	out[SD] = n > 1 ? sqrt(squares / (double)(n - 1)) : 0;
-	out[MEDIAN] = median_of(v, n);
+	out[MEDIAN] = select_median(v, n);
 	for (size_t i = 0; i < n; i++)
 		v[i] = fabs(v[i] - out[MEDIAN]);
-	out[MAD] = median_of(v, n) * MAD_SCALE;
+	out[MAD] = select_median(v, n) * MAD_SCALE;
 }
 
 /* xorshift64*: enough for drawing processes, and the same everywhere. */
@@ -126,7 +120,7 @@ static void interval(double *v, double value, double confidence,
 		sum += v[i] / RESAMPLES;
 	for (size_t i = 0; i < RESAMPLES; i++)
 		squares += (v[i] - sum) * (v[i] - sum);
-	qsort(v, RESAMPLES, sizeof *v, ascending);
+	qsort(v, RESAMPLES, sizeof *v, as_by_value);
 	ret->value = value;
 	ret->se = sqrt(squares / (RESAMPLES - 1));
 	ret->low = quantile(v, RESAMPLES, (1 - confidence) / 2);
@@ -180,7 +174,7 @@ void as_criterion_estimate(const double *v, size_t n, const uint32_t *sizes, siz
 	uint64_t state = as_hash64(v, n * sizeof *v) | 1;
 
 	memcpy(room, v, n * sizeof *v);
-	qsort(room, n, sizeof *room, ascending);
+	qsort(room, n, sizeof *room, as_by_value);
 	fences(room, n, ret);
 	figures(room, n, all);
 

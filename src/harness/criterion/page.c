@@ -12,16 +12,16 @@
 #include "base/sys.h"
 #include "chart/chart.h"
 #include "harness/criterion/criterion_priv.h"
+#include "stats/runs.h"
 
-#define CELLS      24   /* of a histogram */
-#define POINTS_MAX 1000 /* of a drawing */
-#define DEPTH_MAX  6
-#define FILE_BYTES (1u << 20)
-#define FOUND_MAX  10000
+#define CELLS          24   /* of a histogram */
+#define POINTS_MAX     1000 /* of a drawing */
+#define PAGE_BYTES_MAX (1u << 20)
+#define FOUND_MAX      10000
 
 /* ---- pieces ---- */
 
-static void add_value(struct as_buf *out, const char *unit, double v)
+static void add_figure(struct as_buf *out, const char *unit, double v)
 {
 	AS_CLEANUP(as_buf_clear) struct as_buf text = {0};
 
@@ -80,7 +80,7 @@ static void estimate_row(struct as_buf *out, const char *name, const char *unit,
 	as_buf_addf(out, "<tr><th scope=\"row\">%s</th>", name);
 	for (int i = 0; i < 3; i++) {
 		as_buf_adds(out, "<td>");
-		add_value(out, unit, i == 0 ? e->low : i == 1 ? e->value : e->high);
+		add_figure(out, unit, i == 0 ? e->low : i == 1 ? e->value : e->high);
 		as_buf_adds(out, "</td>");
 	}
 	as_buf_adds(out, "</tr>");
@@ -117,13 +117,6 @@ static void change_text(struct as_buf *out, const struct as_criterion_change *c)
 		c->pairs, 100 * e->value, 100 * e->low, 100 * e->high, word, word);
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Around the middle half: one batch that was interrupted would leave all others in one cell. */
 static void core_range(const double *v, size_t n, double range[2])
 {
@@ -131,7 +124,7 @@ static void core_range(const double *v, size_t n, double range[2])
 	double spread;
 
 	memcpy(x, v, n * sizeof *x);
-	qsort(x, n, sizeof *x, by_value);
+	qsort(x, n, sizeof *x, as_by_value);
 	spread = 4 * (x[3 * n / 4] - x[n / 4]);
 	range[0] = spread > 0 ? fmax(x[0], x[n / 4] - spread) : x[0];
 	range[1] = spread > 0 ? fmin(x[n - 1], x[3 * n / 4] + spread) : x[n - 1];
@@ -144,7 +137,7 @@ static void core_range(const double *v, size_t n, double range[2])
 static void distribution(struct as_buf *out, const struct as_criterion_record *r)
 {
 	struct as_chart c = {.title = "Distribution of the batches",
-			     .value = add_value,
+			     .value = add_figure,
 			     .x_unit = r->unit,
 			     .y = {0, 0}};
 	double cells[CELLS] = {0}, range[2], step;
@@ -172,7 +165,7 @@ static void distribution(struct as_buf *out, const struct as_criterion_record *r
 static void over_time(struct as_buf *out, const struct as_criterion_record *r)
 {
 	struct as_chart c = {.title = "Batches in their order, process after process",
-			     .value = add_value,
+			     .value = add_figure,
 			     .x_name = "batch",
 			     .y_unit = r->unit,
 			     .x = {1, (double)r->n_batches},
@@ -241,10 +234,10 @@ static void read_one(const char *path, struct all *all)
 	AS_CLEANUP(as_free_autop) char *value = NULL;
 	struct found f = {.parameter = NAN};
 
-	if (as_read_file(id, FILE_BYTES, &b, NULL) < 0 ||
-	    as_read_file(figures, FILE_BYTES, &e, NULL) < 0 || all->v.n >= FOUND_MAX)
+	if (as_read_file(id, PAGE_BYTES_MAX, &b, NULL) < 0 ||
+	    as_read_file(figures, PAGE_BYTES_MAX, &e, NULL) < 0 || all->v.n >= FOUND_MAX)
 		return;
-	(void)as_read_file(own, FILE_BYTES, &a, NULL); /* criterion's own have none */
+	(void)as_read_file(own, PAGE_BYTES_MAX, &a, NULL); /* criterion's own have none */
 	if (!as_criterion_json_number(as_buf_str(&e), e.len, "low_quartile.point_estimate",
 				      &f.value) &&
 	    !as_criterion_json_number(as_buf_str(&e), e.len, "mean.point_estimate", &f.value))
@@ -262,7 +255,7 @@ static void read_one(const char *path, struct all *all)
 
 static void read_all(const char *path, int depth, struct all *all)
 {
-	DIR *d = depth > DEPTH_MAX ? NULL : opendir(path);
+	DIR *d = depth > AS_CRITERION_DEPTH_MAX ? NULL : opendir(path);
 
 	for (struct dirent *e; d && (e = readdir(d)) != NULL;) {
 		AS_CLEANUP(as_free_autop) char *below = as_xasprintf("%s/%s", path, e->d_name);
@@ -314,7 +307,7 @@ static void table(struct as_buf *out, const struct found *f, size_t n, const cha
 		as_buf_adds(out, "/report/index.html\">");
 		as_chart_text(out, f[i].title);
 		as_buf_adds(out, "</a></th><td>");
-		add_value(out, *f[i].unit ? f[i].unit : "ns", f[i].value);
+		add_figure(out, *f[i].unit ? f[i].unit : "ns", f[i].value);
 		as_buf_adds(out, "</td></tr>");
 	}
 	as_buf_adds(out, "</tbody></table></div>\n");
@@ -324,7 +317,7 @@ static void table(struct as_buf *out, const struct found *f, size_t n, const cha
 static void growth(struct as_buf *out, const struct found *f, size_t n)
 {
 	struct as_chart c = {.title = "Time over the parameter",
-			     .value = add_value,
+			     .value = add_figure,
 			     .y_unit = *f->unit ? f->unit : "ns",
 			     .x = AS_CHART_EMPTY,
 			     .y = AS_CHART_EMPTY};

@@ -9,9 +9,9 @@
 #include "base/sys.h"
 #include "harness/criterion/criterion_priv.h"
 
-#define DEPTH_MAX  64
-#define NUMBER_MAX 64 /* characters of a number */
-#define ARRAY_MAX  (1u << 20)
+#define NESTING_MAX 64
+#define NUMBER_MAX  64 /* characters of a number */
+#define ARRAY_MAX   (1u << 20)
 
 struct reader {
 	const char *p, *end;
@@ -135,7 +135,7 @@ static bool word(struct reader *r)
 static bool skip(struct reader *r, int depth)
 {
 	blanks(r);
-	if (r->p == r->end || depth > DEPTH_MAX)
+	if (r->p == r->end || depth > NESTING_MAX)
 		return false;
 	if (*r->p == '"')
 		return string(r, NULL);

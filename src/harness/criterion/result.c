@@ -9,14 +9,6 @@
 #include "harness/criterion/criterion_priv.h"
 #include "stats/interval.h"
 
-static void put(char **to, const char *text)
-{
-	char *copy = as_xstrdup(text);
-
-	free(*to);
-	*to = copy;
-}
-
 static struct as_criterion_estimate change_of(const struct as_trimmed *ln)
 {
 	return (struct as_criterion_estimate){.value = expm1(ln->value),
@@ -123,7 +115,7 @@ static const char *keep_program(struct as_criterion_run *s)
 		return NULL;
 	free(s->kept);
 	s->kept = as_criterion_keep(s->turn.home, &err);
-	put(&s->kept_home, s->turn.home);
+	as_criterion_put(&s->kept_home, s->turn.home);
 	if (!s->kept) {
 		s->keep_failed = true;
 		as_criterion_say(
@@ -174,7 +166,7 @@ static void write_files(struct as_criterion_run *s, struct as_criterion_record *
 		as_criterion_remove_change(t->home, &t->id);
 	if (status == AS_OK && as_criterion_number_of(t, AS_CRITERION_PLOTS, 0) > 0) {
 		status = as_criterion_write_page(t->home, r, change, &err);
-		put(&s->pages, t->home);
+		as_criterion_put(&s->pages, t->home);
 	}
 	if (status < 0) {
 		s->failed++;
