@@ -34,7 +34,6 @@ pub use crate::legacy::{Benchmark, BenchmarkDefinition, Fun, ParameterizedBenchm
 use crate::measurement::{Measurement, WallTime};
 use crate::profiler::{ExternalProfiler, Profiler};
 use std::cell::RefCell;
-use std::ffi::CString;
 use std::os::raw::{c_char, c_int};
 use std::path::Path;
 use std::time::Duration;
@@ -235,6 +234,30 @@ pub(crate) mod check {
 
 pub(crate) struct Owned(pub *mut ffi::Handle);
 
+impl Owned {
+    fn set_text(&self, which: c_int, text: &str) {
+        let text = group::c_string(text);
+        unsafe { ffi::as_criterion_set_text(self.0, which, group::pointer(&text)) };
+    }
+
+    fn configure_from_args(&self) {
+        use std::os::unix::ffi::OsStringExt;
+        let mut words = Vec::new();
+        let mut starts = Vec::new();
+        for arg in std::env::args_os() {
+            starts.push(words.len());
+            words.append(&mut arg.into_vec());
+            words.push(0);
+        }
+        let argc = starts.len() as c_int;
+        let mut argv = vec![std::ptr::null(); starts.len() + 1];
+        for (to, start) in argv.iter_mut().zip(starts) {
+            *to = words[start..].as_ptr() as *const c_char;
+        }
+        unsafe { ffi::as_criterion_configure(self.0, argc, argv.as_ptr()) };
+    }
+}
+
 impl Drop for Owned {
     fn drop(&mut self) {
         unsafe { ffi::as_criterion_free(self.0) }
@@ -278,8 +301,7 @@ impl<M: Measurement> Criterion<M> {
     }
 
     fn text(self, which: c_int, text: &str) -> Self {
-        let text = CString::new(text.replace('\0', "")).expect("no NUL is left");
-        unsafe { ffi::as_criterion_set_text(self.handle.0, which, text.as_ptr()) };
+        self.handle.set_text(which, text);
         self
     }
 
@@ -375,14 +397,7 @@ impl<M: Measurement> Criterion<M> {
 
     /// What the command line says goes before what was set.
     pub fn configure_from_args(self) -> Criterion<M> {
-        use std::os::unix::ffi::OsStringExt;
-        let args: Vec<CString> = std::env::args_os()
-            .map(|arg| CString::new(arg.into_vec()).expect("arguments have no NUL"))
-            .collect();
-        let mut argv: Vec<*const c_char> = args.iter().map(|arg| arg.as_ptr()).collect();
-        let argc = argv.len() as c_int;
-        argv.push(std::ptr::null());
-        unsafe { ffi::as_criterion_configure(self.handle.0, argc, argv.as_ptr()) };
+        self.handle.configure_from_args();
         self
     }
 
@@ -445,6 +460,7 @@ pub mod __private {
         unsafe { ffi::as_criterion_throughput(kind, n, n2) }
     }
 
+    #[inline]
     pub fn run(
         c: &mut Criterion,
         group: &str,
@@ -463,6 +479,7 @@ pub mod __private {
 }
 
 #[doc(hidden)]
+#[inline]
 pub fn runner(benches: &[&dyn Fn()]) {
     for bench in benches {
         bench();
