@@ -234,11 +234,11 @@ static int serve(const struct as_question *q, const struct as_subject *s, struct
 	ssize_t n;
 
 	one.ask = AS_ASK_MEASURE;
-	if (own_threads() > 1)
+	if (q->prime && own_threads() == 1 && as_subject_run(s, 1, &b, err) < 0)
+		return err->status;
+	if (own_threads() > 1) /* also those of the first run, such as a reactor's */
 		return as_fail(err, AS_E_UNSUPPORTED, 0,
 			       "the program has threads: it cannot be forked");
-	if (q->prime && as_subject_run(s, 1, &b, err) < 0)
-		return err->status;
 	while ((n = read(q->ctl, &word, 1)) == 1 || (n < 0 && errno == EINTR)) {
 		pid_t child = n == 1 && word == 'g' ? fork() : -1;
 		int status;

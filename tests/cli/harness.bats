@@ -235,6 +235,11 @@ holds() {
 	holds "'forked' in kinds(b)"
 }
 
+@test "a first run that starts a thread is not forked: its threads would be missing" {
+	json --time 0.3 --timeout 20 cold_thread
+	holds "'forked' not in kinds(b) and b['processes'] >= 1 and 0 < b['mean'] < 1e-2"
+}
+
 @test "names that differ from run to run are measured in place, and said" {
 	export CHANGING=1
 	json --time 0.2

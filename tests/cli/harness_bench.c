@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -227,6 +228,48 @@ ASSAY_BENCH(cold_table)
 		table_first();
 		spin_ns(1000);
 	}
+}
+
+/* The first call starts a thread that all calls wait for, as runtimes of asynchronous code do. */
+static pthread_mutex_t asked_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t asked_changed = PTHREAD_COND_INITIALIZER;
+static int asked; /* under the lock */
+
+static void *serve_calls(void *ctx)
+{
+	pthread_mutex_lock(&asked_lock);
+	for (;;) {
+		while (!asked)
+			pthread_cond_wait(&asked_changed, &asked_lock);
+		asked = 0;
+		pthread_cond_broadcast(&asked_changed);
+	}
+	return ctx;
+}
+
+static void call_thread(void)
+{
+	static int has_started;
+	pthread_t t;
+
+	if (!has_started) {
+		spin_ns(60000000);
+		if (pthread_create(&t, NULL, serve_calls, NULL))
+			abort();
+		has_started = 1;
+	}
+	pthread_mutex_lock(&asked_lock);
+	asked = 1;
+	pthread_cond_broadcast(&asked_changed);
+	while (asked)
+		pthread_cond_wait(&asked_changed, &asked_lock);
+	pthread_mutex_unlock(&asked_lock);
+}
+
+ASSAY_BENCH(cold_thread)
+{
+	ASSAY_ITER(b)
+	call_thread();
 }
 
 /* ---- threads ---- */
