@@ -179,7 +179,8 @@ enum as_rt_flags {
 	/*
 	 * The runtime makes no system call at all: a filter would answer it, or end the program. What
 	 * it would wait for in the kernel it waits for in a loop, and a thread that has no context yet
-	 * gets one only where control.tid_off says where its id is. Implies NO_PROBE. Set by the tool,
+	 * gets one only where control.tid_off says where its id is; that of a fork's first thread is
+	 * taken for its process's. Implies NO_PROBE. Set by the tool,
 	 * or by the target when it installs a filter (PRCTL, SYSCALL); stays. With it the time stamp
 	 * counter is not read either (strict seccomp, PR_SET_TSC): stamps are counted in control.stamps.
 	 */

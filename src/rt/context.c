@@ -108,19 +108,32 @@ static void tell_thread(struct rt_context *c, uint32_t tid, uint32_t pid)
 	(void)rt_emit(c, AS_RT_REC_THREAD, 0, rec.w, 3);
 }
 
+/* A fork's child has no number yet, and learns it from its first thread's id, which is the same. A fork
+ * that the C library does not know of leaves the parent's id there: that is a thread's of the parent. */
+static uint64_t first_of_fork(const struct as_rt_home *home,
+			      const struct as_rt_control *control, uint32_t tid)
+{
+	for (uint32_t i = 1; i < home->context_max && i < AS_RT_CONTEXTS; i++) {
+		if (*(const volatile uint32_t *)&control->owner[i] == tid)
+			return 0;
+	}
+	return tid;
+}
+
 /* Who is running; false: that cannot be found out. */
 static bool ask_names(const struct as_rt_home *home, const struct as_rt_control *control,
 		      uint64_t fs, uint32_t *ret_tid, uint32_t *ret_pid)
 {
-	const struct rt_context *zero = (const struct rt_context *)(uintptr_t)home->contexts;
+	struct rt_context *zero = (struct rt_context *)(uintptr_t)home->contexts;
 	if (rt_has_syscalls(control)) {
 		*ret_tid = (uint32_t)rt_syscall(RT_SYS_GETTID, 0, 0, 0, 0);
 		*ret_pid = (uint32_t)rt_syscall(RT_SYS_GETPID, 0, 0, 0, 0);
 		return true;
 	}
-	/* a fork's child has no number there, and no other way to learn its own */
-	*ret_pid = (uint32_t)zero->process;
 	*ret_tid = control->tid_off ? *(const uint32_t *)(uintptr_t)(fs + control->tid_off) : 0;
+	if (!zero->process && *ret_tid)
+		zero->process = first_of_fork(home, control, *ret_tid);
+	*ret_pid = (uint32_t)zero->process;
 	return *ret_pid && *ret_tid;
 }
 

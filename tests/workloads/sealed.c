@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * sealed HOW ROUNDS [SECONDS]: a program that installs a filter of system calls and goes on with memory,
- * in its own thread and in one that begins afterwards. The filter ends it for what it never does itself:
- * getpid, gettid, arch_prctl, sleeping, a signal mask changed in no known way. HOW: prctl, syscall (how
- * it is installed) or strict. A round is two allocations and two frees. Prints "fine".
+ * sealed HOW ROUNDS [SECONDS [FORKS]]: a program that installs a filter of system calls and goes on with
+ * memory, in its own thread, in one that begins afterwards, and in children, one after the other. The
+ * filter ends it for what it never does itself: getpid, gettid, arch_prctl, sleeping, a signal mask
+ * changed in no known way. HOW: prctl, syscall (how it is installed) or strict. A round is two
+ * allocations and two frees. Prints "fine".
  */
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -15,6 +16,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -90,6 +92,24 @@ static void *work(void *arg)
 	return arg;
 }
 
+/* 2,000 allocations, in the first thread of the child and in another one. */
+static __attribute__((noinline)) int fork_and_allocate(void)
+{
+	pid_t pid = fork();
+	pthread_t t;
+	int status;
+
+	if (pid) {
+		return pid < 0 || waitpid(pid, &status, 0) < 0 || status;
+	}
+	rounds = 500;
+	seconds = 0;
+	work(NULL);
+	if (pthread_create(&t, NULL, work, NULL) || pthread_join(t, NULL))
+		_exit(1);
+	_exit(0);
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "prctl";
@@ -107,6 +127,10 @@ int main(int argc, char **argv)
 	}
 	if (pthread_create(&t, NULL, work, NULL) || pthread_join(t, NULL))
 		return 1;
+	for (long forks = argc > 4 ? strtol(argv[4], NULL, 0) : 0; forks > 0; forks--) {
+		if (fork_and_allocate())
+			return 1;
+	}
 	puts("fine");
 	return 0;
 }
