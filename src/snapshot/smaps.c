@@ -55,6 +55,12 @@ static bool parse_header(const char *line, struct as_smap *ret)
 	return true;
 }
 
+static void note_flags(const char *line, struct as_smap *m)
+{
+	m->device = strstr(line, " io") || strstr(line, " pf");
+	m->alone = strstr(line, " dc") || strstr(line, " wf");
+}
+
 static void parse_field(const char *line, struct as_smap *m)
 {
 	unsigned long kib;
@@ -64,7 +70,7 @@ static void parse_field(const char *line, struct as_smap *m)
 	else if (sscanf(line, "Swap: %lu", &kib) == 1)
 		m->swapped_bytes = (uint64_t)kib << 10;
 	else if (!strncmp(line, "VmFlags:", 8))
-		m->device = strstr(line, " io") || strstr(line, " pf");
+		note_flags(line, m);
 }
 
 void as_smaps_parse(char *text, struct as_smaps *ret)
@@ -172,7 +178,12 @@ static bool read_pages(int fd, struct as_smap *m, uint64_t zero, uint64_t *entry
 	return true;
 }
 
-void as_smaps_pages(struct as_smaps *m, pid_t pid)
+static bool is_forked(const struct as_smap *m)
+{
+	return m->kind != AS_SMAP_FILE && !m->shared && !m->alone;
+}
+
+void as_smaps_pages(struct as_smaps *m, pid_t pid, enum as_smaps_pages which)
 {
 	uint64_t *entry, zero = zero_frame();
 	char path[64];
@@ -184,7 +195,8 @@ void as_smaps_pages(struct as_smaps *m, pid_t pid)
 		return;
 	entry = as_xmalloc(ENTRIES * sizeof *entry);
 	as_vec_foreach (it, &m->map) {
-		if (!it->read || it->kind == AS_SMAP_SPECIAL || it->device)
+		if (!it->read || it->kind == AS_SMAP_SPECIAL || it->device ||
+		    !(which & (is_forked(it) ? AS_SMAPS_FORKED : AS_SMAPS_NOT_FORKED)))
 			continue;
 		if (!it->rss_bytes && !it->swapped_bytes) {
 			it->present = as_xcalloc(pages_of(it) / 64 + 1, sizeof *it->present);

@@ -3,7 +3,7 @@
  * Mappings of a process with what is resident of them, page by page (/proc/PID/smaps and pagemap).
  *
  *	as_smaps_read(pid, &m, err);
- *	as_smaps_pages(&m, pid);
+ *	as_smaps_pages(&m, pid, AS_SMAPS_ALL);
  *	as_smap_resident(as_smaps_find(&m, avma), low, high)
  *	as_smaps_clear(&m);
  *
@@ -36,6 +36,7 @@ struct as_smap {
 	bool read, write, exec, shared;
 	bool device; /* reading may have effects: it is not read */
 	bool huge;   /* more than AS_SMAP_BYTES_MAX: its pages are not looked at */
+	bool alone;  /* a fork does not have its contents (madvise) */
 	char *path;  /* NULL: none */
 	uint64_t rss_bytes, swapped_bytes;
 	/* A bit per page; NULL: not known, all count as there. content: resident or swapped. */
@@ -48,8 +49,11 @@ struct as_smaps {
 int as_smaps_read(pid_t pid, struct as_smaps *ret, struct as_error *err);
 /* The text of smaps, NUL-terminated; it is changed. Lines that make no sense are skipped. */
 void as_smaps_parse(char *text, struct as_smaps *ret);
+/* Whose pages: a fork has those of private memory as its parent had them, so that they can be read from it
+ * while the parent goes on; those of files and shared memory it has only when it touches them. */
+enum as_smaps_pages { AS_SMAPS_FORKED = 1, AS_SMAPS_NOT_FORKED = 2, AS_SMAPS_ALL = 3 };
 /* Which pages are there. Where pagemap cannot be read, all are. */
-void as_smaps_pages(struct as_smaps *m, pid_t pid);
+void as_smaps_pages(struct as_smaps *m, pid_t pid, enum as_smaps_pages which);
 void as_smaps_clear(struct as_smaps *m);
 
 struct as_smap *as_smaps_find(const struct as_smaps *m, uint64_t avma); /* NULL: none */

@@ -142,6 +142,7 @@ static void note_hooks(struct as_snapshot *s, const struct as_hooked *h)
 	}
 }
 
+/* What only the process itself knows, and only as long as it stands still. */
 static int note(struct as_snapshot *s, const struct as_snapshot_spec *spec,
 		const struct as_stop *stop, struct as_error *err)
 {
@@ -149,14 +150,20 @@ static int note(struct as_snapshot *s, const struct as_snapshot_spec *spec,
 
 	if (r < 0)
 		return r;
-	as_smaps_pages(&s->maps, spec->pid);
+	as_smaps_pages(&s->maps, spec->pid, AS_SMAPS_NOT_FORKED);
 	as_vec_foreach (t, &stop->thread)
 		note_thread(s, t, spec);
 	note_hooks(s, spec->hooked);
+	return 0;
+}
+
+/* What its copy knows as well, and our own lists: nobody changes the heap before the look is over. */
+static void note_rest(struct as_snapshot *s, const struct as_snapshot_spec *spec, pid_t pid)
+{
+	as_smaps_pages(&s->maps, pid, AS_SMAPS_FORKED);
 	as_leaks_add_live(&s->leaks, spec->heap);
 	as_vec_foreach (range, &spec->heap->ranges)
 		as_vec_push(&s->ranges, *range);
-	return 0;
 }
 
 static void clear(struct as_snapshot *s)
@@ -180,9 +187,11 @@ static uint64_t thread_cpu_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static void look(struct as_snapshot *s, struct as_heap_leaks *leaks,
-		 struct as_heap_resident *resident)
+/* pid: the copy's, or its own where it stands still. */
+static void look(struct as_snapshot *s, const struct as_snapshot_spec *spec, pid_t pid,
+		 struct as_heap_leaks *leaks, struct as_heap_resident *resident)
 {
+	note_rest(s, spec, pid);
 	as_leaks_seal(&s->leaks);
 	as_snapshot_areas(s);
 	as_snapshot_roots(s);
@@ -230,11 +239,11 @@ int as_snapshot_look(const struct as_snapshot_spec *spec, struct as_error *err)
 		leaks->pause_ns = as_now_ns() - stop.begin_ns;
 		as_stop_resume(&stop);
 		t.pid = copy;
-		look(&s, leaks, resident);
+		look(&s, spec, copy, leaks, resident);
 		as_stop_end_fork(spec->pid, copy);
 	} else {
 		if (r == 0)
-			look(&s, leaks, resident);
+			look(&s, spec, spec->pid, leaks, resident);
 		leaks->pause_ns = as_now_ns() - stop.begin_ns;
 		as_stop_resume(&stop);
 	}

@@ -8,13 +8,14 @@
  *	r = as_snapshot_look(&spec, err);	heap->leaks, heap->resident are there now
  *
  * The order: all threads are stopped; `drain` is called, so that the heap is what it is at that moment;
- * blocks, registers, mappings and resident pages are noted; the process is forked in its place by a
+ * registers, mappings and the pages of files are noted; the process is forked in its place by a
  * system call of one of its threads, so that it can go on while the copy is read (or it stays
- * stopped, where `stay` says so: it is about to end); the copy is ended. What was there from an earlier
+ * stopped, where `stay` says so: it is about to end); blocks and the copy's pages are noted; the copy is
+ * read, and ended. What was there from an earlier
  * look is replaced. The rows of a session are written with the heap (heap/write.h).
  *
- * Pause: about 1 ms, and 0.1 to 0.3 s for each million blocks and 10 ms for each GiB of resident memory
- * (as_heap_leaks.pause_ns says what it was).
+ * Pause: about 1 ms, and for each GiB of resident memory what /proc/PID/smaps and a fork take, 20 ms
+ * each and more (as_heap_leaks.pause_ns says what it was). Blocks cost none.
  *
  * Roots: registers; stacks from the stack pointer up; writable mappings, but for memory that the
  * allocator manages, stacks of threads that have ended, and what assay put there. docs/internals/leaks.md.

@@ -90,7 +90,7 @@ static void pages_of_this_process(void **state)
 	p[11 * PAGE + 5] = 1;
 	p[500 * PAGE] = 1;
 	assert_int_equal(as_smaps_read(getpid(), &m, NULL), 0);
-	as_smaps_pages(&m, getpid());
+	as_smaps_pages(&m, getpid(), AS_SMAPS_ALL);
 	it = as_smaps_find(&m, at);
 	assert_non_null(it);
 	if (!it->present)
@@ -120,7 +120,7 @@ static void what_the_kernel_counts_is_what_the_pages_are(void **state)
 
 	(void)state;
 	assert_int_equal(as_smaps_read(getpid(), &m, NULL), 0);
-	as_smaps_pages(&m, getpid());
+	as_smaps_pages(&m, getpid(), AS_SMAPS_ALL);
 	as_vec_foreach (it, &m.map) {
 		if (it->kind != AS_SMAP_ANONYMOUS && it->kind != AS_SMAP_HEAP)
 			continue;

@@ -106,19 +106,35 @@ static void read_told(void *ctx)
 			      told->block[i].bytes);
 }
 
-static bool look(bool stay)
+static bool look_at(struct as_snapshot_spec *spec)
 {
-	struct as_snapshot_spec spec = {.pid = child, .drain = read_told, .stay = stay};
 	struct as_error err = {0};
 
-	heap = spec.heap = as_heap_new(0);
-	if (as_snapshot_look(&spec, &err) < 0) {
+	if (as_snapshot_look(spec, &err) < 0) {
 		print_message("%s\n", err.msg);
 		return false;
 	}
 	assert_non_null(heap->leaks);
 	assert_non_null(heap->resident);
 	return true;
+}
+
+static bool look(bool stay)
+{
+	struct as_snapshot_spec spec = {.pid = child, .drain = read_told, .stay = stay};
+
+	heap = spec.heap = as_heap_new(0);
+	return look_at(&spec);
+}
+
+/* As in a recording: nearly all of the blocks are in the heap before the process is stopped. */
+static bool look_at_what_is_known(void)
+{
+	struct as_snapshot_spec spec = {.pid = child};
+
+	heap = spec.heap = as_heap_new(0);
+	read_told(NULL);
+	return look_at(&spec);
 }
 
 static void stop_child(void)
@@ -385,7 +401,7 @@ static void a_million_blocks_of_a_kib_are_looked_at(void **state)
 
 	(void)state;
 	start(a_million);
-	if (!look(false)) {
+	if (!look_at_what_is_known()) {
 		stop_child();
 		skip();
 	}
