@@ -6,6 +6,8 @@
  *	make-heap-session FILE [N]	N rounds (default 2000); prints what is true as JSON: sums over
  *					all, and per function of the program, counted apart from all of
  *					src/heap
+ *	make-heap-session FILE N leaks	looks for leaks at the end, in memory that holds what every
+ *					third, fourth and fifth block asks for, see below
  *
  * Half way stands a mark, "half"; "half" in the truth is what was live then.
  *
@@ -18,6 +20,8 @@
 
 #include "../unit/heap_rings.h"
 #include "base/sys.h"
+#include "heap/leak.h"
+#include "heap/resident.h"
 #include "heap/write.h"
 
 #define START_NS 5000000000ull
@@ -79,6 +83,10 @@ static struct {
 static struct {
 	uint64_t bytes, path[PATHS];
 } half;
+/* Blocks that are live at the end, where leaks are looked for; their classes, by path. */
+static struct block *survivor[BLOCKS];
+static size_t survivors;
+static struct as_heap_amount lost[PATHS], owned[PATHS], possible[PATHS], reachable[PATHS];
 static uint64_t frees, next_ptr = 0x7f0000001000, seed = 88172645463325252ull;
 static uint32_t node[PATHS][4];
 static struct rings rings;
@@ -89,6 +97,15 @@ static uint64_t next_random(void)
 	seed ^= seed << 13;
 	seed ^= seed >> 7;
 	return seed ^= seed << 17;
+}
+
+/* An address that no other block has or had. */
+static uint64_t take_place(uint64_t size)
+{
+	uint64_t ptr = next_ptr;
+
+	next_ptr += (size + 31) & ~15ull;
+	return ptr;
 }
 
 static void note_peak(void)
@@ -131,7 +148,7 @@ static uint32_t node_of(int path)
 
 static void allocate(struct block *b, int path, uint64_t size)
 {
-	*b = (struct block){next_ptr += (size + 31) & ~15ull, size, path};
+	*b = (struct block){take_place(size), size, path};
 	begin_event((uint32_t)paths[path].thread);
 	(void)rings_alloc(&rings, (uint32_t)paths[path].thread, b->ptr, size, node_of(path));
 	truth[path].allocs++;
@@ -150,7 +167,7 @@ static void release(struct block *b, uint32_t thread)
 
 static void grow(struct block *b, uint64_t size)
 {
-	struct as_heap_change c = {b->ptr, next_ptr += (size + 31) & ~15ull, size};
+	struct as_heap_change c = {b->ptr, take_place(size), size};
 	uint32_t thread = (uint32_t)paths[b->path].thread;
 
 	begin_event(thread);
@@ -212,7 +229,7 @@ static void write_begin(struct as_session_writer *w)
 	as_write_recording(
 		w, &(struct as_rec_recording){.start_ns = START_NS,
 					      .start_realtime_ns = 1700000000000000000});
-	as_write_heap(w, &(struct as_rec_heap){.start_ns = START_NS});
+	as_write_heap(w, &(struct as_rec_heap){.flags = survivors > 0, .start_ns = START_NS});
 	as_write_module(w, &(struct as_rec_module){.path = text(w, "/home/u/app")});
 	as_write_process(
 		w, &(struct as_rec_process){.pid = PID, .start_ns = START_NS, .name = name});
@@ -286,6 +303,132 @@ static void mark_half(struct as_heap_drain *d)
 		half.path[i] = truth[i].live_bytes;
 }
 
+/* ---- a look at the end ---- */
+
+/* Of five blocks in the order of their table: the first is lost, the second is what it points to, the
+ * third has a pointer inside only, the others are pointed to. */
+enum { LOST, OWNED, POSSIBLE, FATES = 5 };
+
+static struct block *find_survivor(uint64_t avma, size_t *ret)
+{
+	for (*ret = 0; *ret < survivors; ++*ret) {
+		struct block *b = survivor[*ret];
+
+		if (avma >= b->ptr && avma < b->ptr + b->size)
+			return b;
+	}
+	return NULL;
+}
+
+/* All is zero but for the first word of a lost block. */
+static size_t read_memory(void *ctx, const struct as_leak_range *v, size_t n, void *buf)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0, k; i < n; i++) {
+		uint64_t *to = (uint64_t *)((uint8_t *)buf + sum);
+
+		memset(to, 0, v[i].high - v[i].low);
+		if (find_survivor(v[i].low, &k) && survivor[k]->ptr == v[i].low &&
+		    k % FATES == LOST && k + 1 < survivors)
+			*to = survivor[k + 1]->ptr;
+		sum += v[i].high - v[i].low;
+	}
+	return sum;
+}
+
+static void count_fate(size_t i)
+{
+	struct as_heap_amount *to = i % FATES == LOST       ? lost
+				    : i % FATES == OWNED    ? owned
+				    : i % FATES == POSSIBLE ? possible
+							    : reachable;
+	/* owned ones are counted with their owner */
+	int path = survivor[i % FATES == OWNED ? i - 1 : i]->path;
+
+	to[path].blocks++;
+	to[path].bytes += survivor[i]->size;
+}
+
+static void find_leaks(void)
+{
+	struct as_leak_memory memory = {.read = read_memory};
+	struct as_leaks l;
+
+	for (size_t i = 0; i < BLOCKS; i++) {
+		if (blocks[i].ptr)
+			survivor[survivors++] = &blocks[i];
+	}
+	as_leaks_init(&l, &memory);
+	as_leaks_add_live(&l, heap);
+	as_leaks_seal(&l);
+	for (size_t i = 0; i < survivors; i++) {
+		count_fate(i);
+		if (i % FATES == POSSIBLE)
+			as_leaks_root_word(&l, survivor[i]->ptr + 8);
+		else if (i % FATES > POSSIBLE)
+			as_leaks_root_word(&l, survivor[i]->ptr);
+	}
+	as_leaks_finish(&l);
+	heap->leaks = as_xcalloc(1, sizeof *heap->leaks);
+	heap->leaks->time_ns = rings.area.control->clock_ns;
+	heap->leaks->at_exit = true;
+	heap->leaks->threads = THREADS;
+	as_heap_leaks_sum(&l, heap->leaks);
+	as_leaks_clear(&l);
+}
+
+static void add_part(enum as_resident_kind kind, const char *name, uint64_t bytes)
+{
+	as_vec_push(&heap->resident->parts,
+		    (struct as_resident_part){.kind = kind,
+					      .tally = AS_RESIDENT_NO_TALLY,
+					      .name = name ? as_xstrdup(name) : NULL,
+					      .bytes = bytes,
+					      .mapped_bytes = bytes});
+	heap->resident->rss_bytes += bytes;
+}
+
+static void explain_memory(void)
+{
+	heap->resident = as_xcalloc(1, sizeof *heap->resident);
+	heap->resident->time_ns = rings.area.control->clock_ns;
+	heap->resident->untouched_bytes = 4096;
+	heap->resident->free_bytes = 300 << 10;
+	heap->resident->pinned_pages = 40;
+	heap->resident->pinned_bytes = 40 * 3900;
+	add_part(AS_RESIDENT_LIVE, NULL, all.live_bytes - 4096);
+	add_part(AS_RESIDENT_ROUNDING, NULL, 16 * all.live_blocks);
+	add_part(AS_RESIDENT_HELD, "main arena", 400 << 10);
+	add_part(AS_RESIDENT_HELD, "arena 2", 200 << 10);
+	add_part(AS_RESIDENT_STACKS, NULL, 64 << 10);
+	add_part(AS_RESIDENT_MODULE, "/home/u/app", 900 << 10);
+	add_part(AS_RESIDENT_MODULE, "/usr/lib/libc.so.6", 1500 << 10);
+	add_part(AS_RESIDENT_FILE, "/home/u/data", 32 << 10);
+	add_part(AS_RESIDENT_ASSAY, NULL, 128 << 10);
+	as_vec_push(&heap->resident->pins,
+		    (struct as_resident_pin){.tally = heap->leaks->rows.v[0].tally,
+					     .pages = 40,
+					     .bytes = 40 * 3900,
+					     .blocks = 50,
+					     .live_bytes = 40 * 196});
+}
+
+static void print_fate(const char *key, const struct as_heap_amount *of_path)
+{
+	struct as_heap_amount sum = {0};
+
+	for (int i = 0; i < PATHS; i++) {
+		sum.blocks += of_path[i].blocks;
+		sum.bytes += of_path[i].bytes;
+		printf(",\"%s(%s)\":[%llu,%llu]", key, paths[i].owner,
+		       (unsigned long long)of_path[i].blocks,
+		       (unsigned long long)of_path[i].bytes);
+	}
+	printf(",\"%s\":[%llu,%llu]", key, (unsigned long long)sum.blocks,
+	       (unsigned long long)sum.bytes);
+}
+
 static void print_truth(void)
 {
 	printf("{\"allocs\":%llu,\"frees\":%llu,\"bytes\":%llu,\"live_bytes\":%llu,"
@@ -305,6 +448,13 @@ static void print_truth(void)
 	for (int i = 0; i < PATHS; i++)
 		printf(",\"%s\":%llu", paths[i].owner, (unsigned long long)half.path[i]);
 	printf("}");
+	if (survivors) {
+		print_fate("lost", lost);
+		print_fate("indirect", owned);
+		print_fate("possible", possible);
+		print_fate("reachable", reachable);
+		printf(",\"resident\":%llu", (unsigned long long)heap->resident->rss_bytes);
+	}
 	printf("}\n");
 }
 
@@ -335,6 +485,10 @@ int main(int argc, char **argv)
 	}
 	as_heap_drain_finish(d);
 	as_heap_finish(heap);
+	if (argc > 3) {
+		find_leaks();
+		explain_memory();
+	}
 	for (int i = 0; i < PATHS; i++) {
 		all.allocs += truth[i].allocs;
 		all.bytes += truth[i].bytes;

@@ -6,7 +6,7 @@ bats_require_minimum_version 1.5.0
 load lib
 
 heap_session() {
-	"$(dirname "$MAKE_SESSION")/make-heap-session" heap.assay ${1+"$1"} >truth.json
+	"$(dirname "$MAKE_SESSION")/make-heap-session" heap.assay "$@" >truth.json
 }
 
 # equal EXPRESSION-OF-report-r-AND-truth-t
@@ -69,6 +69,34 @@ assert eval(sys.argv[1]), (sys.argv[1], t, r["trust"], rows)
 	golden memory-threads
 	run -0 assay report --measure live --tree heap.assay
 	golden memory-tree
+	assay report --format json heap.assay >report.json
+	holds "[(f['allocated_by']['name'], f['freed_by']['name']) for f in r['flows']] == [('worker', 'app'), ('app', 'worker')]"
+}
+
+@test "leaks in their classes, whose they are, and what to ask when something is lost" {
+	heap_session 20000 leaks
+	assay report --measure leaked --format json heap.assay >report.json
+	for class in lost indirect possible reachable; do
+		holds "[r['leaks']['$class']['blocks'], r['leaks']['$class']['bytes']] == t['$class']"
+		holds "all([s['$class']['blocks'], s['$class']['bytes']] == t['$class(' + s['stack'][i] + ')'] for s in r['leaks']['stacks'] for i in range(len(s['stack'])) if '$class(' + s['stack'][i] + ')' in t)"
+	done
+	holds "r['amount'] == t['lost'][1] + t['indirect'][1]"
+	holds "all(rows[f]['leaked_bytes'] == t['lost(' + f + ')'][1] + t['indirect(' + f + ')'][1] for f in t if '::' in f and '(' not in f)"
+	run -0 assay report --measure leaked heap.assay
+	golden memory-leaks
+	run -0 assay report heap.assay
+	[[ $output == *'next   assay report --measure leaked heap.assay '*'nothing points to it'* ]]
+	heap_session 20000
+	run -0 assay report heap.assay
+	[[ $output != *'--measure leaked'* ]]
+}
+
+@test "of what resident memory consisted, and what keeps its pages" {
+	heap_session 20000 leaks
+	assay report --measure live --format json heap.assay >report.json
+	holds "sum(p['bytes'] for p in r['resident'][0]['parts']) == t['resident']"
+	run -0 assay report --measure live heap.assay
+	golden memory-resident
 }
 
 @test "a flame graph is in the measure" {

@@ -335,16 +335,30 @@ static bool copies_much(const struct as_model *m)
 	return (double)copied > COPIED_WORTH * (double)asked_for(m);
 }
 
+static bool is_something_lost(const struct as_model *m)
+{
+	as_vec_foreach (k, &m->heap.look.rows) {
+		if (k->r.lost_blocks)
+			return true;
+	}
+	return false;
+}
+
 struct step {
 	enum as_measure measure; /* it is of no use in this one; TIME: in none */
 	const char *words, *why;
+	bool (*is_worth)(const struct as_model *m); /* NULL: always */
 };
 static const struct step steps[] = {
-	{AS_MEASURE_PEAK, "--measure peak", "what was there at the peak"},
-	{AS_MEASURE_TIME, "--by realloc", "what grows step by step, and what to begin with"},
-	{AS_MEASURE_LIVE, "--measure live", "what is there at the end"},
-	{AS_MEASURE_ALLOCS, "--measure allocs", "who allocates most often"},
-	{AS_MEASURE_CHURN, "--measure churn", "what is freed at once, and could be used again"},
+	{AS_MEASURE_LEAKED, "--measure leaked", "what was lost: nothing points to it",
+	 is_something_lost},
+	{AS_MEASURE_PEAK, "--measure peak", "what was there at the peak", NULL},
+	{AS_MEASURE_TIME, "--by realloc", "what grows step by step, and what to begin with",
+	 copies_much},
+	{AS_MEASURE_LIVE, "--measure live", "what is there at the end", NULL},
+	{AS_MEASURE_ALLOCS, "--measure allocs", "who allocates most often", NULL},
+	{AS_MEASURE_CHURN, "--measure churn", "what is freed at once, and could be used again",
+	 NULL},
 };
 
 static size_t command(struct as_buf *out, const struct step *s, const char *file)
@@ -367,8 +381,8 @@ size_t as_memory_steps(const struct as_model *m, const char *file, bool no_reall
 	for (size_t i = 0; i < AS_ARRAY_LEN(steps) && n < 3; i++) {
 		const struct step *s = &steps[i];
 
-		if (s->measure == m->measure ||
-		    (s->measure == AS_MEASURE_TIME && (no_realloc || !copies_much(m))))
+		if (s->measure == m->measure || (s->measure == AS_MEASURE_TIME && no_realloc) ||
+		    (s->is_worth && !s->is_worth(m)))
 			continue;
 		(void)command(&ret[n], s, file); /* its width does not matter yet */
 		why[n++] = s->why;

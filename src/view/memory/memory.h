@@ -32,6 +32,11 @@ int as_memory_table_make(const struct as_report_request *q, const struct as_styl
 /* Two lines: half of the blocks are of at most so many bytes, half lived at most so long. */
 void as_memory_shape(const struct as_model *m, const struct as_style *style,
 		     struct as_buf *out);
+/* Blocks that were freed by another thread than the one that allocated them, a pair of threads a line, the
+ * most first; none: nothing is written. */
+void as_memory_flows_text(const struct as_model *m, const struct as_style *style,
+			  struct as_buf *out);
+void as_memory_flows_json(const struct as_model *m, struct as_json *j);
 /* "16–31 B", "2–3 µs", by what is binned. */
 void as_memory_bin(enum as_heap_bins_of of, unsigned bin, struct as_buf *out);
 struct as_heap_chain;

@@ -102,6 +102,7 @@ void as_report_json(const struct as_report_request *q, const struct as_profile *
 	if (q->model->measure != AS_MEASURE_TIME) {
 		as_leaks_json(q->model, &j);
 		as_resident_json(q->model, &j);
+		as_memory_flows_json(q->model, &j);
 	}
 	as_json_end(&j);
 	as_buf_addc(out, '\n');

@@ -688,6 +688,8 @@ static int text_document(const struct as_report_request *q, const struct as_prof
 		as_leaks_text(q->model, style, out);
 	if (q->model->measure == AS_MEASURE_LIVE || q->model->measure == AS_MEASURE_MAPPED)
 		as_resident_text(q->model, style, out);
+	if (is_memory(q) && q->query.by == AS_BY_THREAD)
+		as_memory_flows_text(q->model, style, out);
 	if (is_memory(q) && q->query.shape == AS_SHAPE_FLAT)
 		as_memory_shape(q->model, style, out);
 	as_trust_text(q->model, style, out);
