@@ -140,18 +140,18 @@ static int open_failed(const char *path, int e, struct as_error *err)
 	if (e == EROFS)
 		return as_fail(err, AS_E_ACCESS, e,
 			       "cannot create '%s': %s is on a read-only file system"
-			       "\n  name a file elsewhere: assay record -o FILE …",
+			       "\n  name a file elsewhere: -o FILE",
 			       path, where);
 	if ((e == EACCES || e == EPERM) && lstat(path, &st) == 0)
 		return as_fail(err, AS_E_ACCESS, e,
 			       "cannot write '%s': it is another user's (%u)"
-			       "\n  choose another name: assay record -o FILE …"
-			       "\n  or remove it:        sudo rm '%s'",
+			       "\n  choose another name: -o FILE"
+			       "\n  or remove it:      sudo rm '%s'",
 			       path, (unsigned)st.st_uid, path);
 	if (e == EACCES || e == EPERM)
 		return as_fail(err, AS_E_ACCESS, e,
 			       "cannot create '%s': you may not write to %s%s%s"
-			       "\n  name a file in a folder of yours: assay record -o FILE …",
+			       "\n  name a file in a folder of yours: -o FILE",
 			       path, where == folder ? "'" : "", where,
 			       where == folder ? "'" : "");
 	return as_fail(err, AS_E_IO, e, "cannot create '%s': %s", path, strerror(e));

@@ -92,7 +92,7 @@ small_disk() {
 	mkdir mine
 	chmod 755 . mine "$BATS_FILE_TMPDIR" "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR"/test
 	run -125 --separate-stderr as_nobody assay record -o "$PWD/mine/x.assay" -- touch ran
-	says 'you may not write to' "$PWD/mine" 'assay record -o FILE …'
+	says 'you may not write to' "$PWD/mine" 'in a folder of yours: -o FILE'
 	[[ $stderr != */tmp/x.assay* ]]
 	N=/tmp/assay-nobody.$$
 	echo root >"$N/x.assay"
@@ -111,7 +111,7 @@ small_disk() {
 	need_root
 	small_disk ro
 	run -125 --separate-stderr assay record -o mounted/x.assay -- touch ran
-	says "mounted is on a read-only file system" 'assay record -o FILE …'
+	says "mounted is on a read-only file system" 'elsewhere: -o FILE'
 	[ ! -e ran ]
 }
 
