@@ -14,7 +14,6 @@
 #include "fixture.h"
 #include "base/sys.h"
 #include "model/model.h"
-#include "model/heap_tables.h"
 
 enum { ROWS = 3, CHUNKS_MAX = 64 };
 
