@@ -119,7 +119,7 @@ static int annotate_run(struct as_cmd_ctx *ctx, struct as_error *err)
 	}
 	q.model = m;
 	/* What a line allocates is the question; instructions tell nothing more of it. */
-	if (m->heap.is && !a->asm_only)
+	if (as_model_is_counted(m) && !a->asm_only)
 		q.show = AS_ANNOTATE_SOURCE;
 	as_filter_apply(&a->filter, &q.query);
 	r = as_annotate_make(&q, &style, &out, err);

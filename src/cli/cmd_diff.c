@@ -20,7 +20,12 @@ struct diff_args {
 
 /* In the order of enum as_measure, from ALLOCS on. */
 #define MEMORY_MEASURES "allocs|bytes|live|peak|churn|growth|leaked|mapped"
-enum { SELF, TOTAL, FIRST_MEMORY };
+enum {
+	SELF,
+	TOTAL,
+	FIRST_MEMORY,
+	ALLOC_TIME = FIRST_MEMORY + AS_MEASURE_ALLOC_TIME - AS_MEASURE_ALLOCS
+};
 
 static const struct as_option diff_options[] = {
 	{.name = "vs",
@@ -46,12 +51,12 @@ static const struct as_option diff_options[] = {
 	 .type = AS_OPT_CHOICE,
 	 .at = offsetof(struct diff_args, measure),
 	 .arg = "WHICH",
-	 .choices = "self|total|" MEMORY_MEASURES,
+	 .choices = "self|total|" MEMORY_MEASURES "|alloc-time",
 	 .def = "self",
 	 .group = "The question",
-	 .help = "self: time in the function itself; total: with what it calls; of sessions "
-		 "of memory: allocs, bytes, live, peak, churn, growth, leaked or mapped "
-		 "(default peak)"},
+	 .help = "self: time in the function itself; total: with what it calls; alloc-time: "
+		 "time in allocators and page faults; of sessions of memory: allocs, bytes, "
+		 "live, peak, churn, growth, leaked or mapped (default peak)"},
 	{.name = "total",
 	 .type = AS_OPT_FLAG,
 	 .at = offsetof(struct diff_args, total),
@@ -243,29 +248,51 @@ static int calibrate(const struct diff_args *a, const struct as_model *m,
 
 /* ---- memory ---- */
 
-static bool is_memory(const struct sessions *s)
+static bool all_have(const struct sessions *s, bool memory)
 {
-	bool is = s->n > 0;
+	bool have = s->n > 0;
 
 	for (size_t i = 0; i < s->n; i++)
-		is &= s->v[i]->heap.is;
-	return is;
+		have &= memory ? s->v[i]->heap.is : s->v[i]->time.is;
+	return have;
+}
+
+static bool asks_for_memory(const struct diff_args *a)
+{
+	return a->marks || (a->measure >= FIRST_MEMORY && a->measure != ALLOC_TIME);
+}
+
+/* Sessions of both are compared by time, unless a measure of memory is asked for. */
+static bool is_memory(const struct diff_args *a, const struct sessions *s)
+{
+	return all_have(s, true) && (asks_for_memory(a) || !all_have(s, false));
 }
 
 static int check_kinds(const struct diff_args *a, const struct sessions *s,
 		       struct as_error *err)
 {
-	for (size_t i = 0; i < s->n; i++) {
+	for (size_t i = 0; i < s->n && !all_have(s, true) && !all_have(s, false); i++) {
 		if (s->v[i]->heap.is != s->v[0]->heap.is)
 			return as_fail(err, AS_E_USAGE, 0,
 				       "'%s' and '%s': one is a session of time, the other of "
 				       "memory",
 				       s->v[0]->path, s->v[i]->path);
 	}
-	if (!is_memory(s) && (a->marks || a->measure >= FIRST_MEMORY))
+	if (!all_have(s, true) && asks_for_memory(a))
 		return as_fail(err, AS_E_USAGE, 0,
 			       "--marks and measures of memory are for sessions of memory");
+	if (!all_have(s, false) && a->measure == ALLOC_TIME)
+		return as_fail(err, AS_E_USAGE, 0, "alloc-time is for sessions of time");
 	return AS_OK;
+}
+
+static int set_alloc_time(const struct diff_args *a, struct sessions *s, struct as_error *err)
+{
+	int r = AS_OK;
+
+	for (size_t i = 0; i < s->n && r == AS_OK && a->measure == ALLOC_TIME; i++)
+		r = as_model_measure(s->v[i], AS_MEASURE_ALLOC_TIME, !a->filter.no_fold, err);
+	return r;
 }
 
 static int check_memory(const struct diff_args *a, const struct sessions *s,
@@ -406,7 +433,9 @@ static int diff_run(struct as_cmd_ctx *ctx, struct as_error *err)
 	q.na = s.before;
 	q.b = q.a + s.before;
 	q.nb = s.n - s.before;
-	if (r == AS_OK && is_memory(&s)) {
+	if (r == AS_OK)
+		r = set_alloc_time(a, &s, err);
+	if (r == AS_OK && is_memory(a, &s)) {
 		r = compare_memory(ctx, &s, err);
 	} else if (r == AS_OK && a->self) {
 		r = calibrate(a, s.v[0], &q, err);

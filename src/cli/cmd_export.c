@@ -126,7 +126,7 @@ static void add_formats(enum as_export_kind kind, struct as_buf *out)
 static int check_kind(const struct as_exporter *e, const struct as_model *m,
 		      struct as_error *err)
 {
-	enum as_export_kind kind = m->heap.is ? AS_EXPORT_MEMORY : AS_EXPORT_TIME;
+	enum as_export_kind kind = as_model_is_counted(m) ? AS_EXPORT_MEMORY : AS_EXPORT_TIME;
 	AS_CLEANUP(as_buf_clear) struct as_buf formats = {0};
 
 	if (e->kinds & kind)
@@ -135,7 +135,8 @@ static int check_kind(const struct as_exporter *e, const struct as_model *m,
 	return as_fail(err, AS_E_UNSUPPORTED, 0,
 		       "'%s' is a session of %s, which the format %s cannot carry"
 		       "\n  those that can: assay export --to %s",
-		       m->path, m->heap.is ? "memory" : "time", e->name, as_buf_str(&formats));
+		       m->path, as_model_is_counted(m) ? "memory" : "time", e->name,
+		       as_buf_str(&formats));
 }
 
 static int export_run(struct as_cmd_ctx *ctx, struct as_error *err)

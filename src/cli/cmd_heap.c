@@ -4,7 +4,6 @@
  * allocation. Standard output, input and the exit status belong to the program; what assay says goes to
  * standard error.
  */
-#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -193,22 +192,6 @@ static void ask_for_state(const struct heap_args *a, struct live *l, struct as_t
 	q->state_ctx = l;
 }
 
-/* SIGUSR1 makes a mark. */
-static volatile int marks;
-
-static void on_mark(int signal)
-{
-	(void)signal;
-	marks++; /* the only writer: no other signal interrupts it */
-}
-
-static void marks_catch(void)
-{
-	struct sigaction sa = {.sa_handler = on_mark, .sa_flags = SA_RESTART};
-
-	(void)sigaction(SIGUSR1, &sa, NULL); /* a signal that exists */
-}
-
 /* ---- the command ---- */
 
 /* heap mark NAME -p PID: to a command that runs a program these words are all operands. */
@@ -278,7 +261,7 @@ static int record(struct as_cmd_ctx *ctx, const char *path, struct as_recording_
 		.duration_ns = a->duration_ns,
 		.sample_bytes = a->sample_bytes,
 		.no_leaks = a->no_leaks,
-		.marks = &marks,
+		.marks = &as_marks,
 		.output = path,
 		.resolve = {.cache_dir = cache,
 			    .no_inlines = a->no_inline,
@@ -290,7 +273,7 @@ static int record(struct as_cmd_ctx *ctx, const char *path, struct as_recording_
 
 	ask_for_state(a, &live, &q);
 	as_interrupts_catch();
-	marks_catch();
+	as_marks_catch();
 	r = as_track(&q, ret, err);
 	as_progress_end(&live.progress);
 	if (r < 0 && !a->pid)

@@ -12,20 +12,22 @@
 #include "cli/record_until.h"
 #include "cli/recording.h"
 #include "collect/collect.h"
+#include "track/track.h"
 
 struct record_args {
 	const char *output;
 	double rate_hz;
 	int64_t pid;
-	uint64_t duration_ns, dump_size;
+	uint64_t duration_ns, dump_size, sample_bytes;
 	int64_t trials;
 	double until_percent;
 	int engine;
-	bool measure_overhead, no_inline, no_kernel, no_inherit, no_source, quiet;
+	bool heap, measure_overhead, no_inline, no_kernel, no_inherit, no_source, quiet;
 };
 
 enum { OVERHEAD_PAIRS = 10 };
 #define UNTIL_LIMIT_NS 300000000000ull
+#define STATE_EVERY_NS 250000000ull
 
 static const char *const engine_names[] = {NULL, "kernel", "ring"}; /* order of --engine */
 
@@ -61,6 +63,22 @@ static const struct as_option record_options[] = {
 	 .group = "What is recorded",
 	 .help = "no kernel functions in the stacks; time in the kernel counts for its "
 		 "callers"},
+	{.name = "heap",
+	 .type = AS_OPT_FLAG,
+	 .at = offsetof(struct record_args, heap),
+	 .group = "Memory",
+	 .help = "record memory as well, as assay heap does: one session of both, and what "
+		 "memory costs in time"},
+	{.name = "sample",
+	 .type = AS_OPT_SIZE,
+	 .at = offsetof(struct record_args, sample_bytes),
+	 .arg = "BYTES",
+	 .min = 1,
+	 .max = 1e12,
+	 .def_text = "every block is recorded",
+	 .group = "Memory",
+	 .help = "with --heap: choose blocks at random, one in about so many bytes, which "
+		 "disturbs the times least"},
 	{.name = "trials",
 	 .type = AS_OPT_INT,
 	 .at = offsetof(struct record_args, trials),
@@ -164,6 +182,17 @@ static int check_request(const struct as_cmd_ctx *ctx, struct as_error *err)
 		return as_fail(err, AS_E_USAGE, 0,
 			       "--%s runs a program several times: a running one cannot be",
 			       a->trials ? "trials" : "measure-overhead");
+	if (!a->heap && a->sample_bytes)
+		return as_fail(err, AS_E_USAGE, 0, "--sample belongs to --heap");
+	if (a->heap &&
+	    (a->trials || a->measure_overhead || a->until_percent > 0 || a->no_inherit))
+		return as_fail(
+			err, AS_E_USAGE, 0,
+			"--heap records one run and all it starts: --%s has no part in it",
+			a->trials             ? "trials"
+			: a->measure_overhead ? "measure-overhead"
+			: a->no_inherit       ? "no-inherit"
+					      : "until");
 	if (a->until_percent > 0 && a->output && strcmp(a->output, "-") == 0)
 		return as_fail(err, AS_E_USAGE, 0,
 			       "--until reads what it has recorded: it needs a file as output");
@@ -186,12 +215,93 @@ static void ask_for_runs(const struct record_args *a, struct as_record_until *un
 	as_record_until(until, q);
 }
 
-static int record_run(struct as_cmd_ctx *ctx, struct as_error *err)
+static void on_state(void *ctx, const struct as_track_state *s)
+{
+	as_progress_tell(ctx, s->elapsed_ns, s->events, NULL);
+}
+
+/* What both kinds of recording are told. */
+struct both {
+	const char *path;
+	struct as_record_options options;
+	struct as_resolve_options resolve;
+	const struct as_recording_note *notes;
+	size_t nnotes;
+};
+
+static int record_both(struct as_cmd_ctx *ctx, const struct both *b,
+		       struct as_recording_outcome *ret, struct as_error *err)
+{
+	const struct record_args *a = ctx->args;
+	struct as_progress progress = {.duration_ns = a->duration_ns, .unit = "events"};
+	struct as_track_request q = {
+		.argv = a->pid ? NULL : ctx->operands,
+		.folder = ctx->program_folder,
+		.pid = (pid_t)a->pid,
+		.duration_ns = a->duration_ns,
+		.sample_bytes = a->sample_bytes,
+		.output = b->path,
+		.cpu = &b->options,
+		.engine = engine_names[a->engine],
+		.resolve = b->resolve,
+		.notes = b->notes,
+		.nnotes = b->nnotes,
+		.marks = &as_marks,
+		.interrupted = &as_interrupts,
+		.interrupt_signal = &as_interrupt_signal,
+	};
+	int r;
+
+	if (!a->quiet && isatty(STDERR_FILENO) && a->pid) {
+		q.state = on_state;
+		q.state_ctx = &progress;
+		q.state_every_ns = STATE_EVERY_NS;
+	}
+	as_interrupts_catch();
+	as_marks_catch();
+	r = as_track(&q, ret, err);
+	as_progress_end(&progress);
+	return r;
+}
+
+static int record_time(struct as_cmd_ctx *ctx, const struct both *b,
+		       struct as_recording_outcome *ret, struct as_error *err)
 {
 	const struct record_args *a = ctx->args;
 	struct as_progress progress = {.duration_ns = a->duration_ns, .unit = "samples"};
-	struct as_recording_outcome outcome = {0};
 	struct as_record_until until;
+	struct as_recording_request q = {
+		.argv = a->pid ? NULL : ctx->operands,
+		.folder = ctx->program_folder,
+		.pid = (pid_t)a->pid,
+		.duration_ns = a->duration_ns,
+		.engine = engine_names[a->engine],
+		.output = b->path,
+		.options = b->options,
+		.resolve = b->resolve,
+		.notes = b->notes,
+		.nnotes = b->nnotes,
+		.interrupted = &as_interrupts,
+		.interrupt_signal = &as_interrupt_signal,
+	};
+	int r;
+
+	ask_for_runs(a, &until, &q);
+	/* A started program may be drawing on the same terminal: progress only beside others. */
+	if (!a->quiet && isatty(STDERR_FILENO) && a->pid) {
+		q.progress = on_progress;
+		q.progress_ctx = &progress;
+	}
+	as_interrupts_catch();
+	r = as_record(&q, ret, err);
+	as_progress_end(&progress);
+	return r;
+}
+
+static int record_run(struct as_cmd_ctx *ctx, struct as_error *err)
+{
+	const struct record_args *a = ctx->args;
+	struct as_recording_outcome outcome = {0};
 	AS_CLEANUP(as_free_autop) char *path = NULL, *cache = as_cache_dir();
 	AS_CLEANUP(as_fitness_clear) struct as_fitness fitness = {0};
 	int r = check_request(ctx, err);
@@ -203,13 +313,8 @@ static int record_run(struct as_cmd_ctx *ctx, struct as_error *err)
 		as_fitness_print(&fitness);
 
 	struct as_recording_note unfit = {2, fitness.about, fitness.text, fitness.remedy};
-	struct as_recording_request q = {
-		.argv = a->pid ? NULL : ctx->operands,
-		.folder = ctx->program_folder,
-		.pid = (pid_t)a->pid,
-		.duration_ns = a->duration_ns,
-		.engine = engine_names[a->engine],
-		.output = path,
+	struct both both = {
+		.path = path,
 		.options = {.rate_hz = a->rate_hz,
 			    .kernel_stacks = !a->no_kernel,
 			    .max_depth = 65536,
@@ -220,19 +325,10 @@ static int record_run(struct as_cmd_ctx *ctx, struct as_error *err)
 			    .no_source = a->no_source},
 		.notes = &unfit,
 		.nnotes = fitness.text ? 1 : 0,
-		.interrupted = &as_interrupts,
-		.interrupt_signal = &as_interrupt_signal,
 	};
 
-	ask_for_runs(a, &until, &q);
-	/* A started program may be drawing on the same terminal: progress only beside others. */
-	if (!a->quiet && isatty(STDERR_FILENO) && a->pid) {
-		q.progress = on_progress;
-		q.progress_ctx = &progress;
-	}
-	as_interrupts_catch();
-	r = as_record(&q, &outcome, err);
-	as_progress_end(&progress);
+	r = a->heap ? record_both(ctx, &both, &outcome, err)
+		    : record_time(ctx, &both, &outcome, err);
 	if (r < 0) {
 		if (!a->pid)
 			ctx->fail_exit = as_recording_failure(&outcome);

@@ -4,6 +4,7 @@
 
 #include "base/sys.h"
 #include "cli/cmds_priv.h"
+#include "model/memory/alloc_time.h"
 #include "model/memory/budget.h"
 #include "view/report/report.h"
 
@@ -156,6 +157,16 @@ static int check_budgets(const struct as_heap_budgets *b, const struct as_model 
 	return r;
 }
 
+/* Beside the plain report of time; it is of the whole run. */
+static bool tells_alloc_time(const struct as_report_request *q)
+{
+	const struct as_query *k = &q->query;
+
+	return q->model->heap.is && q->model->measure == AS_MEASURE_TIME && !q->table &&
+	       k->shape == AS_SHAPE_FLAT && !k->focus && !k->ignore && !k->thread &&
+	       !k->module && !k->from_ns && !k->to_ns;
+}
+
 static int make(const struct as_cmd_ctx *ctx, struct as_report_request *q,
 		const struct as_heap_budgets *budgets, bool *ret_broken, struct as_error *err)
 {
@@ -165,6 +176,7 @@ static int make(const struct as_cmd_ctx *ctx, struct as_report_request *q,
 		.color = as_term_color(STDOUT_FILENO, (enum as_color)ctx->common->color),
 		.full_names = a->full_names,
 	};
+	struct as_alloc_time alloc_time = {0};
 	struct as_model *m = NULL;
 	struct as_buf out = {0};
 	int r = as_filter_load(ctx, &m, err);
@@ -173,12 +185,18 @@ static int make(const struct as_cmd_ctx *ctx, struct as_report_request *q,
 		return r;
 	q->model = m;
 	r = choose_measure(a, m, err);
+	if (r == 0 && tells_alloc_time(q)) {
+		r = as_alloc_time_make(m, &alloc_time, err);
+		q->alloc_time = &alloc_time;
+	}
 	if (r == 0)
 		r = as_report_make(q, &style, &out, err);
 	if (r == 0)
 		r = as_out_write(&out, err);
 	if (r == 0 && budgets->n)
 		r = check_budgets(budgets, m, ret_broken, err);
+	if (q->alloc_time)
+		as_alloc_time_clear(&alloc_time);
 	as_buf_clear(&out);
 	as_model_free(m);
 	return r;

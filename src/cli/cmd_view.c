@@ -167,7 +167,7 @@ static int check(const struct view_args *a, struct as_error *err)
 static int check_base(const struct as_model *m, const struct as_model *base,
 		      struct as_error *err)
 {
-	if (!m->heap.is && !base->heap.is)
+	if (!as_model_is_counted(m) && base->time.is)
 		return AS_OK;
 	return as_fail(err, AS_E_UNSUPPORTED, 0,
 		       "the page does not compare sessions of memory yet"

@@ -82,7 +82,9 @@ struct as_filter_args {
 	 .def_text = "time; peak for a session of memory",                                     \
 	 .group = "What is looked at",                                                         \
 	 .help = "in a session of memory: allocs, bytes, live, peak, churn, growth, leaked "   \
-		 "or mapped"},                                                                 \
+		 "or mapped; in one of time: alloc-time, CPU time in allocators and page "     \
+		 "faults, "                                                                    \
+		 "on who asked"},                                                              \
 		AS_FILTER_FOLD(T)
 #define AS_FILTER_FOLD(T)                                                                      \
 	{                                                                                      \

@@ -82,14 +82,14 @@ int as_filter_measure(const struct as_filter_args *f, struct as_model *m, struct
 {
 	enum as_measure measure = (enum as_measure)f->measure;
 
-	if (measure == AS_MEASURE_TIME && m->heap.is)
+	if (measure == AS_MEASURE_TIME && !m->time.is)
 		measure = AS_MEASURE_PEAK;
 	return as_model_measure(m, measure, !f->no_fold, err);
 }
 
 int as_filter_time_only(const struct as_model *m, const char *command, struct as_error *err)
 {
-	if (!m->heap.is)
+	if (m->time.is)
 		return AS_OK;
 	return as_fail(err, AS_E_UNSUPPORTED, 0,
 		       "'%s' is a session of memory, which assay %s does not show yet"

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "base/sys.h"
+#include "model/memory/alloc_time.h"
 #include "model/model.h"
 #include "view/report/summary.h"
 
@@ -48,6 +49,23 @@ void as_interrupts_catch(void)
 	catch_signal(SIGHUP, on_interrupt);
 	catch_signal(SIGQUIT, on_interrupt);
 	catch_signal(SIGPIPE, on_pipe);
+}
+
+/* ---- marks ---- */
+
+volatile int as_marks;
+
+static void on_mark(int signal)
+{
+	(void)signal;
+	as_marks++; /* the only writer: no other signal interrupts it */
+}
+
+void as_marks_catch(void)
+{
+	struct sigaction sa = {.sa_handler = on_mark, .sa_flags = SA_RESTART};
+
+	(void)sigaction(SIGUSR1, &sa, NULL); /* a signal that exists */
 }
 
 /* ---- progress ---- */
@@ -141,6 +159,8 @@ void as_recording_summary(const struct as_cmd_ctx *ctx, const char *path)
 		.width = as_term_width(STDERR_FILENO),
 		.color = as_term_color(STDERR_FILENO, (enum as_color)ctx->common->color),
 	};
+	struct as_summary_request s = {.file = strchr(path, '/') ? path : NULL};
+	struct as_alloc_time alloc_time = {0};
 	struct as_model *m = NULL;
 	struct as_error err = {0};
 	struct as_buf out = {0};
@@ -149,15 +169,22 @@ void as_recording_summary(const struct as_cmd_ctx *ctx, const char *path)
 	if (strcmp(path, "-") == 0)
 		return;
 	r = as_model_load(path, &m, &err);
+	if (r == 0 && m->heap.is && m->time.is) {
+		r = as_alloc_time_make(m, &alloc_time, &err);
+		s.alloc_time = &alloc_time;
+	}
+	s.model = m;
 	if (r == 0) {
 		as_buf_addc(&out, '\n');
-		r = as_summary_text(m, strchr(path, '/') ? path : NULL, &style, &out, &err);
+		r = as_summary_text(&s, &style, &out, &err);
 	}
 	if (r == 0)
 		/* nowhere left to tell */
 		(void)as_write_all(STDERR_FILENO, out.p, out.len, NULL);
 	else
 		as_err_print(&err, (enum as_color)ctx->common->color);
+	if (r == 0 && s.alloc_time)
+		as_alloc_time_clear(&alloc_time);
 	as_buf_clear(&out);
 	as_model_free(m);
 }

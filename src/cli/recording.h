@@ -15,6 +15,10 @@ extern volatile int as_interrupts, as_interrupt_signal;
  */
 void as_interrupts_catch(void);
 
+/* SIGUSR1 so far, as recordings of memory make marks of it. */
+extern volatile int as_marks;
+void as_marks_catch(void);
+
 /* NAME of the program, or of process pid, and end: "app.assay". Caller frees. */
 char *as_recording_output(const struct as_cmd_ctx *ctx, int64_t pid, const char *end);
 /* As env and nice do: 127 when the program does not exist, 126 when it cannot be run. */

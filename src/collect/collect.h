@@ -132,11 +132,14 @@ void as_recorder_exit(struct as_recorder *r, uint64_t time_ns, pid_t pid, pid_t 
 void as_recorder_note(struct as_recorder *r, int level, const char *about, const char *remedy,
 		      const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 uint64_t as_recorder_samples(const struct as_recorder *r);
+/* The kernel's symbols are read now, once, instead of at the first need. */
+void as_recorder_load_kernel(struct as_recorder *r);
 
 /*
  * For what records something else than samples (track/), with ids of the session. Processes and
  * threads are what the caller says they are: a program that another one has executed may be a
- * process of its own. parent: process id, AS_RECORDER_NONE none.
+ * process of its own. One that samples have shown already, and nobody has added, is that one. parent:
+ * process id, AS_RECORDER_NONE none.
  */
 #define AS_RECORDER_NONE UINT32_MAX
 uint32_t as_recorder_add_process(struct as_recorder *r, uint64_t time_ns, pid_t pid,
@@ -214,6 +217,19 @@ void as_engine_ring_facts(void *c, struct as_engine_facts *ret);
 /* All engines, best first, NULL-terminated; the build without BPF lists a kernel engine whose
  * probe says so. */
 extern const struct as_collector *const as_collectors[];
+
+/* An engine that is open. */
+struct as_engine {
+	const struct as_collector *collector;
+	void *ctx;
+	struct as_engine_facts facts; /* as of its opening, or of its end */
+};
+/* The best that can work here, or the one named `wanted`. One that cannot start is a note; when none
+ * can, the error says what is missing. */
+int as_engine_open(const char *wanted, const struct as_engine_env *env, struct as_engine *ret,
+		   struct as_error *err);
+/* Takes what is left and closes it; facts are then final. Closed also on failure. */
+int as_engine_stop(struct as_engine *e, struct as_error *err);
 
 /* ---- a whole recording ---- */
 

@@ -49,58 +49,17 @@ static void follow_cpu_time(struct as_recording *r, uint64_t now)
 
 /* ---- engines ---- */
 
-static int no_engine(const struct as_recording_request *q, const struct as_probe_result *p,
-		     struct as_error *err)
-{
-	if (q->engine && !p->why[0])
-		return as_fail(err, AS_E_USAGE, 0, "there is no engine '%s'", q->engine);
-	return as_fail(err, AS_E_ACCESS, 0, "cannot record: %s%s%s", p->why,
-		       p->remedy[0] ? "\n" : "", p->remedy);
-}
-
-/* The first engine from `from` on that can work here, and that the request allows. */
-static const struct as_collector *pick_engine(const struct as_recording_request *q,
-					      size_t *from, struct as_probe_result *last)
-{
-	for (; as_collectors[*from]; (*from)++) {
-		const struct as_collector *c = as_collectors[*from];
-
-		if (q->engine && strcmp(q->engine, c->name))
-			continue;
-		if (c->probe(last) < 0 || last->can == AS_PROBE_NO)
-			continue;
-		return c;
-	}
-	return NULL;
-}
-
-/* An engine that fails for want of something is a note with its remedy; the next one is tried. */
-static void passed_over(struct as_recording *r, const struct as_error *err)
-{
-	const char *msg = err ? err->msg : "", *remedy = strchr(msg, '\n');
-
-	as_recorder_note(r->rec, 1, "", remedy ? remedy + 1 : "",
-			 "engine '%s' could not start: %.*s", r->engine->name,
-			 (int)strcspn(msg, "\n"), msg);
-}
-
 static int open_engine(struct as_recording *r, struct as_error *err)
 {
 	struct as_engine_env env = {&r->target, r->im, r->rec, &r->q->options};
-	struct as_probe_result probe = {0};
-	int status = 0;
+	struct as_engine engine;
+	int status = as_engine_open(r->q->engine, &env, &engine, err);
 
-	for (size_t i = 0; (r->engine = pick_engine(r->q, &i, &probe)); i++) {
-		status = r->engine->open(&env, &r->ctx, err);
-		if (status >= 0)
-			break;
-		passed_over(r, err);
-	}
-	if (!r->engine)
-		return status < 0 ? status : no_engine(r->q, &probe, err);
-	if (probe.can == AS_PROBE_PARTLY && probe.why[0])
-		as_recorder_note(r->rec, 1, "", probe.remedy, "%s", probe.why);
-	as_collector_facts(r->engine, r->ctx, &r->facts);
+	if (status < 0)
+		return status;
+	r->engine = engine.collector;
+	r->ctx = engine.ctx;
+	r->facts = engine.facts;
 	r->out->engine = r->engine->name;
 	return 0;
 }
@@ -220,7 +179,7 @@ static int start(struct as_recording *r, struct as_error *err)
 		return status;
 	/* 60 ms that would stall the drains, or delay the end, are spent while the target is held */
 	if (r->facts.kernel_stacks)
-		as_rec_load_kallsyms(r->rec);
+		as_recorder_load_kernel(r->rec);
 	r->start_ns = r->tick_ns = as_now_ns();
 	if (!r->first_ns) {
 		r->first_ns = r->start_ns;

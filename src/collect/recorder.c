@@ -201,11 +201,12 @@ void as_recorder_sample(struct as_recorder *r, const struct as_raw_sample *s)
 		count_leaf(r, &s->frames[0], (uint32_t)rec.stack, 1);
 	as_write_sample(r->w, &rec);
 	r->samples++;
+	r->taken++;
 }
 
 uint64_t as_recorder_samples(const struct as_recorder *r)
 {
-	return r->samples;
+	return r->taken;
 }
 
 /* ---- loss and ticks ---- */
@@ -311,6 +312,7 @@ uint32_t as_rec_module_of_image(struct as_recorder *r, uint32_t image_id)
 	if (m->has_build_id)
 		rec.build_id = (struct as_str){(const char *)m->build_id.id, m->build_id.len};
 	rec.size_bytes = m->size_bytes;
+	rec.flags = m->own ? AS_MODULE_OWN : 0;
 	id = add_module(
 		r, (struct as_rec_mod){.kind = m->kind, .image_id = image_id, .pid = m->pid},
 		&rec);

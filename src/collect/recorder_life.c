@@ -53,7 +53,8 @@ static uint32_t add_process(struct as_recorder *r, uint64_t time_ns, pid_t pid, 
 	uint32_t id = (uint32_t)r->procs.n;
 
 	as_vec_push(&r->procs,
-		    (struct as_rec_proc){.pid = pid, .parent = parent, .name = name});
+		    (struct as_rec_proc){
+			    .pid = pid, .parent = parent, .name = name, .start_ns = time_ns});
 	*as_map64_put(&r->proc_by_pid, (uint32_t)pid, NULL) = id;
 	as_write_process(
 		r->w, &(struct as_rec_process){.id = id,
@@ -83,16 +84,35 @@ static uint32_t add_thread(struct as_recorder *r, uint64_t time_ns, uint32_t pro
 	return id;
 }
 
+/* Samples have shown it before: it is the same one. One that was added already is another program. */
 uint32_t as_recorder_add_process(struct as_recorder *r, uint64_t time_ns, pid_t pid,
 				 uint32_t parent, const char *name)
 {
-	return add_process(r, time_ns, pid, parent, string_id(r, name));
+	uint32_t id = current_proc(r, pid);
+
+	if (id != AS_NO_ID && !r->procs.v[id].added) {
+		r->procs.v[id].added = true;
+		return id;
+	}
+	if (id != AS_NO_ID)
+		r->procs.v[id].replaced = true;
+	r->last_thr = AS_NO_ID;
+	id = add_process(r, time_ns, pid, parent, string_id(r, name));
+	r->procs.v[id].added = true;
+	return id;
 }
 
+/* Of threads with one number the caller tells the later one later, but may tell it late. */
 uint32_t as_recorder_add_thread(struct as_recorder *r, uint64_t time_ns, uint32_t process,
 				pid_t tid, const char *name)
 {
-	return add_thread(r, time_ns, process, tid, string_id(r, name));
+	uint32_t id = current_thread(r, tid);
+
+	if (id == AS_NO_ID || r->thrs.v[id].process != process || r->thrs.v[id].added ||
+	    r->thrs.v[id].start_ns > time_ns + REUSE_NS)
+		id = add_thread(r, time_ns, process, tid, string_id(r, name));
+	r->thrs.v[id].added = true;
+	return id;
 }
 
 static bool is_stale(bool ended, uint64_t end_ns, uint64_t time_ns)
@@ -117,7 +137,8 @@ uint32_t as_rec_thread(struct as_recorder *r, uint64_t time_ns, pid_t pid, pid_t
 		return r->last_thr;
 	id = current_thread(r, tid);
 	if (id == AS_NO_ID || is_stale(r->thrs.v[id].ended, r->thrs.v[id].end_ns, time_ns) ||
-	    r->procs.v[r->thrs.v[id].process].pid != pid) {
+	    r->procs.v[r->thrs.v[id].process].pid != pid ||
+	    r->procs.v[r->thrs.v[id].process].replaced) {
 		uint32_t name;
 
 		process = get_process(r, time_ns, pid);
@@ -132,8 +153,11 @@ uint32_t as_rec_thread(struct as_recorder *r, uint64_t time_ns, pid_t pid, pid_t
 
 void as_recorder_fork(struct as_recorder *r, uint64_t time_ns, pid_t ppid, pid_t pid, pid_t tid)
 {
-	uint32_t parent = current_proc(r, ppid), process;
+	uint32_t parent = current_proc(r, ppid), process = current_proc(r, pid);
 
+	if (pid == tid && process != AS_NO_ID && r->procs.v[process].added &&
+	    !r->procs.v[process].ended && r->procs.v[process].start_ns >= time_ns)
+		return; /* told late: it was added meanwhile */
 	if (pid == tid) {
 		process = add_process(r, time_ns, pid, parent,
 				      parent == AS_NO_ID ? 0 : r->procs.v[parent].name);

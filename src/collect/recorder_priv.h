@@ -32,7 +32,9 @@ struct as_rec_proc {
 	uint32_t live_threads;
 	uint32_t name; /* string id */
 	bool ended, jit_read;
-	uint64_t end_ns;
+	bool added;    /* by as_recorder_add_process; else samples or events have shown it */
+	bool replaced; /* the process of that number is another one now */
+	uint64_t start_ns, end_ns;
 };
 
 struct as_rec_thr {
@@ -40,6 +42,7 @@ struct as_rec_thr {
 	uint32_t process;
 	uint32_t name;
 	bool ended;
+	bool added; /* by as_recorder_add_thread */
 	uint64_t start_ns, end_ns;
 };
 
@@ -84,7 +87,8 @@ struct as_recorder {
 
 	AS_VEC(struct as_rec_jit) jits; /* perf maps read when their process ended */
 	struct as_map64 notes;          /* hash -> 1: said already */
-	uint64_t samples;
+	uint64_t samples;               /* those, and what was weighed: for shares of it */
+	uint64_t taken;                 /* samples alone */
 };
 
 /* Thread id for a sample or event; created when unknown. */
@@ -94,8 +98,6 @@ uint32_t as_rec_kernel_module(struct as_recorder *r, uint64_t addr);
 uint32_t as_rec_module_of_image(struct as_recorder *r, uint32_t image_id);
 /* Reads the perf map of a process that has JIT frames, once; called before it is gone. */
 void as_rec_keep_jit(struct as_recorder *r, pid_t pid);
-/* Reads the kernel's symbols, once. */
-void as_rec_load_kallsyms(struct as_recorder *r);
 void as_rec_flush_ticks(struct as_recorder *r);
 
 #endif

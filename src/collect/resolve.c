@@ -271,7 +271,7 @@ static void resolve_file(struct as_resolver *v, const struct as_rec_mod *mod, ui
 
 /* ---- kernel and JIT ---- */
 
-void as_rec_load_kallsyms(struct as_recorder *r)
+void as_recorder_load_kernel(struct as_recorder *r)
 {
 	if (r->kallsyms_tried)
 		return;
@@ -361,7 +361,7 @@ static void resolve_module(struct as_resolver *v, const struct by_module *group,
 		break;
 	case AS_MODULE_KERNEL:
 	case AS_MODULE_KMOD:
-		as_rec_load_kallsyms(v->r);
+		as_recorder_load_kernel(v->r);
 		resolve_kernel(v, v->r->kallsyms, addrs, n);
 		break;
 	case AS_MODULE_JIT:

@@ -163,7 +163,7 @@ static void put_trust(struct as_fx *x)
 {
 	struct as_trust t;
 
-	if (x->s->model->heap.is)
+	if (as_model_is_counted(x->s->model))
 		return;
 	as_model_trust(x->s->model, &t);
 	as_json_arr(&x->j, "extra");
@@ -252,7 +252,7 @@ static void put_samples(struct as_fx *x, const struct as_by_thread *by, uint32_t
 	bool cycles = m->recording.weight_unit != 0;
 
 	as_json_obj(&x->j, "samples");
-	if (m->heap.is) { /* it has none: no time was sampled */
+	if (as_model_is_counted(m)) { /* it has none: no time was sampled */
 		put_no_samples(x);
 		return;
 	}
@@ -360,7 +360,7 @@ static void put_thread(struct as_fx *x, const struct as_by_thread *by, const uin
 	put_number(x, "pid", p->pid, as_pid_round(m, t->process));
 	put_number(x, "tid", t->tid, as_tid_round(m, threads, i));
 	put_samples(x, by, thread);
-	if (m->heap.is)
+	if (as_model_is_counted(m))
 		as_fx_native_allocations(x, thread);
 	put_markers(x, lost);
 	as_json_end(&x->j);

@@ -226,7 +226,7 @@ static int add_lines(struct writer *w, struct as_error *err)
 {
 	for (uint32_t i = 0; i < w->p->nodes.n; i++) {
 		const struct as_node *n = &w->p->nodes.v[i];
-		uint64_t weight = w->o->weight_ns || w->p->model->measure != AS_MEASURE_TIME
+		uint64_t weight = w->o->weight_ns || as_model_is_counted(w->p->model)
 					  ? (uint64_t)llround(n->self)
 					  : n->self_samples;
 

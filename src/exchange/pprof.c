@@ -143,7 +143,7 @@ static void trust_comment(struct writer *w)
 	const struct as_trust *t = &w->trust;
 	AS_CLEANUP(as_buf_clear) struct as_buf b = {0};
 
-	if (w->m->heap.is) {
+	if (as_model_is_counted(w->m)) {
 		as_buf_addf(&b, "assay %s: memory, exact, by (thread, stack)", ASSAY_VERSION);
 		comment(w, &b);
 		return;
@@ -509,7 +509,7 @@ int as_export_write_pprof(const struct as_model *m, const struct as_export_optio
 	if (r < 0)
 		return r;
 	as_model_trust(m, &w.trust);
-	if (m->heap.is)
+	if (as_model_is_counted(m))
 		w.memory = as_heap_group_values(w.s);
 	as_pprof_mappings_make(w.s, &w.maps);
 	as_sink_gzip(out);

@@ -39,6 +39,7 @@ void as_image_free(struct as_image *im)
 	for (size_t i = 0; i < im->modules.n; i++)
 		as_module_free(im->modules.v[i]);
 	as_vec_clear(&im->modules);
+	as_vec_clear(&im->claimed);
 	free(im->cache_dir);
 	free(im);
 }
@@ -205,6 +206,25 @@ static bool moved_text(struct as_image *im, const struct as_process *before,
 	return false;
 }
 
+static bool is_claimed(const struct as_image *im, const struct seen *s)
+{
+	as_vec_foreach (c, &im->claimed) {
+		if (s->start >= c->start && s->end <= c->end)
+			return true;
+	}
+	return false;
+}
+
+void as_image_claim(struct as_image *im, uint64_t start, uint64_t end)
+{
+	end = (end + 4095) & ~4095ull; /* mappings are whole pages */
+	as_vec_foreach (c, &im->claimed) {
+		if (c->start == start && c->end == end)
+			return;
+	}
+	as_vec_push(&im->claimed, (struct as_image_claimed){start, end});
+}
+
 static bool identify(struct as_image *im, const struct as_process *before, pid_t pid,
 		     const struct seen *s, struct as_mapping *ret)
 {
@@ -217,6 +237,8 @@ static bool identify(struct as_image *im, const struct as_process *before, pid_t
 	else if (s->ino || (s->path[0] == '/' && s->path[1] != '/'))
 		m = as_module_of_file(im, &(struct as_module_where){pid, s->start, s->end,
 								    s->dev, s->ino, s->path});
+	else if (is_claimed(im, s))
+		m = as_module_of_own(im);
 	else if (moved_text(im, before, s, ret))
 		return true;
 	else

@@ -40,6 +40,7 @@ struct as_module {
 	char *root;
 	struct as_build_id build_id; /* or content id when has_build_id is false */
 	bool has_build_id;
+	bool own;       /* JIT: what as_image_claim was told of */
 	uint8_t *image; /* vdso: bytes read from the process; else NULL */
 	size_t image_size;
 	const struct as_elf_segment *segments; /* owned by the module (copied) */
@@ -78,6 +79,10 @@ void as_image_free(struct as_image *im);
  * image. */
 void as_image_add_listener(struct as_image *im, const struct as_image_listener *l);
 void as_image_remove_listener(struct as_image *im, const void *ctx); /* the one with that ctx */
+
+/* Anonymous executable memory in [start, end) of any process is assay's own code: a module of its own,
+ * wherever it is seen from now on. */
+void as_image_claim(struct as_image *im, uint64_t start, uint64_t end);
 
 /* Events, in time order. Unknown processes are created. */
 struct as_process *as_image_process(struct as_image *im, pid_t pid); /* NULL when unknown */

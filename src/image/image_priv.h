@@ -26,6 +26,10 @@ struct as_module_state {
 	uint64_t mtime_ns; /* of the pinned file, to notice rewriting in place */
 };
 
+struct as_image_claimed {
+	uint64_t start, end;
+};
+
 struct as_image {
 	char *cache_dir;
 	struct as_image_listener listeners[AS_IMAGE_MAX_LISTENERS];
@@ -35,6 +39,8 @@ struct as_image {
 	struct as_map64 by_pid;  /* pid -> struct as_process * */
 	uint32_t vdso;           /* module id + 1 */
 	uint64_t own_mnt_ns;     /* inode of our mount namespace */
+	AS_VEC(struct as_image_claimed) claimed;
+	uint32_t own; /* module id + 1 of what is in claimed */
 	struct as_image_cost cost;
 };
 
@@ -48,6 +54,7 @@ struct as_module *as_module_of_file(struct as_image *im, const struct as_module_
 struct as_module *as_module_of_vdso(struct as_image *im, pid_t pid, uint64_t start,
 				    uint64_t end);
 struct as_module *as_module_of_anon(struct as_image *im, pid_t pid);
+struct as_module *as_module_of_own(struct as_image *im);
 void as_module_free(struct as_module *m);
 bool as_module_bias(const struct as_module *m, const struct as_mapping *map, uint64_t *ret);
 /* True when the code of m at [svma, svma + n) equals what pid has at avma (spread probes). */

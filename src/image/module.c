@@ -236,11 +236,26 @@ struct as_module *as_module_of_vdso(struct as_image *im, pid_t pid, uint64_t sta
 struct as_module *as_module_of_anon(struct as_image *im, pid_t pid)
 {
 	for (size_t i = im->modules.n; i-- > 0;)
-		if (im->modules.v[i]->kind == AS_MODULE_JIT && im->modules.v[i]->pid == pid)
+		if (im->modules.v[i]->kind == AS_MODULE_JIT && im->modules.v[i]->pid == pid &&
+		    !im->modules.v[i]->own)
 			return im->modules.v[i];
 	struct as_module *m = add_module(im, AS_MODULE_JIT, as_xasprintf("[jit %d]", (int)pid));
 	m->pid = pid;
 	m->root = foreign_root(im, pid);
+	announce(im, m);
+	return m;
+}
+
+/* One for all processes: it keeps frame pointers, as JIT code is taken to do. */
+struct as_module *as_module_of_own(struct as_image *im)
+{
+	struct as_module *m;
+
+	if (im->own)
+		return im->modules.v[im->own - 1];
+	m = add_module(im, AS_MODULE_JIT, as_xstrdup("[assay]"));
+	m->own = true;
+	im->own = m->id + 1;
 	announce(im, m);
 	return m;
 }

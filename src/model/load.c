@@ -150,6 +150,7 @@ static int on_module(void *ctx, const struct as_rec_module *r)
 	m.path = as_loader_string(l, r->path);
 	m.name = module_name(m.kind, m.path);
 	m.debug_path = as_loader_string(l, r->debug_path);
+	m.own = m.kind == AS_MODULE_JIT && (r->flags & AS_MODULE_OWN);
 	m.build_id_len = (uint8_t)AS_MIN(r->build_id.n, sizeof m.build_id);
 	memcpy(m.build_id, r->build_id.p, m.build_id_len);
 	as_vec_push(&l->m->modules, m);
@@ -553,6 +554,7 @@ static int load(const char *path, const struct bytes *mem, struct as_model **ret
 	drop_uncounted(l.m);
 	note_damage(&l);
 	as_model_complete(l.m);
+	as_time_complete(l.m);
 	as_heap_complete(l.m);
 	*ret = l.m;
 	return AS_OK;
@@ -594,6 +596,7 @@ void as_model_free(struct as_model *m)
 	as_vec_clear(&m->code_names);
 	as_vec_clear(&m->sources);
 	as_heap_clear(m);
+	as_time_clear(m);
 	as_arena_clear(&m->arena);
 	free(m);
 }

@@ -28,6 +28,7 @@ struct as_m_module {
 	const char *debug_path;
 	uint8_t build_id[20];
 	uint8_t build_id_len;
+	bool own; /* assay's code in the program */
 	enum as_module_kind kind;
 };
 struct as_m_process {
@@ -134,6 +135,19 @@ struct as_m_info {
 	const char *key, *value;
 };
 
+struct as_m_time { /* of a session with CPU samples */
+	bool is;
+	/* As they were taken, while m->samples are what another measure makes of them or of memory. */
+	AS_VEC(struct as_m_sample) samples;
+	/* Taken while assay's own code ran in the program (record --heap): in no profile. */
+	uint64_t own_samples, own_weight;
+	/* For ALLOC_TIME, once it was asked for: per stack enum as_alloc_kind, and the stack that stands
+	 * for it. Those from nkinds on came later: none. */
+	uint8_t *kind;
+	uint32_t *folded;
+	size_t nkinds;
+};
+
 struct as_model {
 	struct as_arena arena; /* owns all strings */
 	AS_VEC(const char *) strings;
@@ -159,7 +173,8 @@ struct as_model {
 	AS_VEC(struct as_m_trial) trials;   /* none: a session of one run */
 	struct as_rec_overhead overhead;    /* pairs 0: not measured */
 	struct as_m_heap heap;
-	enum as_measure measure; /* what samples weigh; TIME but for sessions of memory */
+	struct as_m_time time;
+	enum as_measure measure; /* what samples weigh; PEAK for sessions of memory alone */
 	/* What stands above the first frame of stacks that end so; AS_NONE: nothing (ROOT).
 	 * Samples without any frame stand at [NOSTACK] when their end is ROOT. */
 	uint32_t end_function[AS_END_COUNT_];
@@ -177,10 +192,20 @@ int as_model_load_mem(const void *p, size_t n, struct as_model **ret, struct as_
 void as_model_free(struct as_model *m);
 /* Whether a query for `thread` keeps this one: part of its name, its tid, or its pid. */
 bool as_model_thread_matches(const struct as_model *m, uint32_t thread, const char *want);
+/* Whether samples weigh what was counted of memory; else CPU time, which was sampled. */
+static inline bool as_model_is_counted(const struct as_model *m)
+{
+	return m->measure != AS_MEASURE_TIME && m->measure != AS_MEASURE_ALLOC_TIME;
+}
 /* The weight of sample i. */
 static inline uint64_t as_model_weight(const struct as_model *m, size_t i)
 {
-	return m->measure == AS_MEASURE_TIME ? m->samples.v[i].weight : m->heap.weight[i];
+	return as_model_is_counted(m) ? m->heap.weight[i] : m->samples.v[i].weight;
+}
+/* In the measure ALLOC_TIME: what a sample on that stack is of (enum as_alloc_kind). */
+static inline unsigned as_model_alloc_kind(const struct as_model *m, uint32_t stack)
+{
+	return stack < m->time.nkinds ? m->time.kind[stack] : 0;
 }
 const char *as_model_info(const struct as_model *m, const char *key); /* "" when absent */
 
@@ -189,6 +214,7 @@ struct as_trust {
 	const char *engine, *event;
 	double rate_hz, effective_rate_hz;
 	uint64_t samples, lost, throttled;
+	uint64_t own;                           /* more samples, of assay's own code in it */
 	uint64_t complete, repaired, truncated; /* samples */
 	uint64_t by_reason[AS_END_COUNT_];      /* truncated samples only */
 	uint64_t frames, frames_unsymbolized;   /* distinct user frames */
@@ -276,7 +302,7 @@ struct as_row {
 	/* Only one of the session's trials has it, though it has more than one sample: what that
 	 * run did, and maybe not what the program does. */
 	bool one_run;
-	/* Sessions of memory, not next to a function: AS_HEAP_VALUES figures each; else NULL */
+	/* Measures of memory and ALLOC_TIME, not next to a function: AS_HEAP_VALUES figures each */
 	const uint64_t *self_values, *total_values;
 };
 

@@ -42,6 +42,16 @@ void as_heap_complete(struct as_model *m);
 void as_heap_add_values(const struct as_model *m, uint32_t row, uint64_t *to);
 /* memory/fold.c: rows' folded stacks. */
 void as_heap_fold(struct as_model *m);
+/* Whether it stands between a program and its allocator. */
+bool as_heap_is_plumbing(const struct as_m_function *f);
+/* time.c: samples in assay's own code are taken out, and its frames out of stacks. */
+void as_time_complete(struct as_model *m);
+void as_time_clear(struct as_model *m);
+/* The samples as they were taken, or those below an allocator with their stacks folded. */
+void as_time_restore(struct as_model *m);
+void as_time_of_allocators(struct as_model *m, bool fold);
+/* memory/alloc_kind.c: m->time.kind and m->time.folded, once. */
+void as_alloc_find(struct as_model *m);
 struct as_json;
 void as_notes_json(const struct as_model *m, struct as_json *j); /* trust.c */
 /* Sorts them and drops what overlaps. */

@@ -52,7 +52,8 @@ static void count_samples(const struct as_model *m, struct as_trust *t, double *
 static void count_frames(const struct as_model *m, struct as_trust *t)
 {
 	as_vec_foreach (f, &m->frames) {
-		if (f->flags & AS_FRAME_KERNEL)
+		if (f->flags & AS_FRAME_KERNEL ||
+		    (f->module != AS_NONE && m->modules.v[f->module].own))
 			continue;
 		t->frames++;
 		t->frames_unsymbolized += m->functions.v[m->places.v[f->chain].function].flags &
@@ -104,6 +105,8 @@ void as_model_trust(const struct as_model *m, struct as_trust *ret)
 	double weight = 0, seen_s;
 
 	count_samples(m, &t, &weight, &in_kernel);
+	t.own = m->time.own_samples;
+	weight += (double)m->time.own_weight; /* CPU time was taken by them, too */
 	count_frames(m, &t);
 	count_losses(m, &t);
 	if (m->has_summary) {
@@ -117,10 +120,10 @@ void as_model_trust(const struct as_model *m, struct as_trust *ret)
 		if (in_time && seen_s >= CPU_TIME_MIN_S)
 			t.explained_cpu = weight / 1e9 / seen_s;
 		if (seen_s >= CPU_TIME_MIN_S)
-			t.effective_rate_hz = (double)t.samples / seen_s;
+			t.effective_rate_hz = (double)(t.samples + t.own) / seen_s;
 	}
 	if (isnan(t.effective_rate_hz) && in_time && weight > 0)
-		t.effective_rate_hz = (double)t.samples / (weight / 1e9);
+		t.effective_rate_hz = (double)(t.samples + t.own) / (weight / 1e9);
 	*ret = t;
 }
 
@@ -148,7 +151,7 @@ void as_trust_json(const struct as_model *m, const char *key, struct as_json *j)
 	struct as_sampling sampling;
 	struct as_trust t;
 
-	if (m->heap.is) {
+	if (as_model_is_counted(m)) {
 		as_heap_trust_json(m, key, j);
 		return;
 	}
@@ -162,6 +165,8 @@ void as_trust_json(const struct as_model *m, const char *key, struct as_json *j)
 	as_json_u64(j, "samples", t.samples);
 	as_json_u64(j, "lost", t.lost);
 	as_json_u64(j, "throttled", t.throttled);
+	if (m->heap.is)
+		as_json_u64(j, "own_samples", t.own);
 	as_json_u64(j, "complete", t.complete);
 	as_json_u64(j, "repaired", t.repaired);
 	as_json_u64(j, "truncated", t.truncated);
@@ -195,5 +200,7 @@ void as_trust_json(const struct as_model *m, const char *key, struct as_json *j)
 	}
 	as_json_bool(j, "interrupted", t.interrupted);
 	as_notes_json(m, j);
+	if (m->heap.is)
+		as_heap_trust_json(m, "memory", j);
 	as_json_end(j);
 }

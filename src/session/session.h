@@ -43,6 +43,10 @@ enum as_module_kind {
 	AS_MODULE_JIT = 4, /* anonymous executable memory of one process; addr is an avma */
 };
 
+enum as_module_flags {
+	AS_MODULE_OWN = 1, /* assay's runtime in the program, not the program's code */
+};
+
 enum as_frame_flags {
 	AS_FRAME_EXACT = 1, /* addr is a pc; without it a return address: symbols at addr - 1 */
 	AS_FRAME_KERNEL = 2,

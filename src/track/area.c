@@ -74,6 +74,7 @@ struct as_track_area *as_track_area_add(struct as_track *k, struct as_hooked *h,
 	a->pidfd = (int)syscall(SYS_pidfd_open, a->pid, 0);
 	as_track_name(a->pid, a->pid, a->name);
 	a->id = as_recorder_add_process(k->rec, a->start_ns, a->pid, parent, a->name);
+	as_track_cpu_claim(k, h);
 	a->shared.control = as_hook_shared(h, &bytes);
 	a->shared.rings = (char *)a->shared.control + AS_RT_CONTROL_BYTES;
 	a->shared.ring_bytes = home->ring_bytes;

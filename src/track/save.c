@@ -7,7 +7,8 @@
 
 #include "base/sys.h"
 
-#define BYTES_A_CALL 256u /* so many bytes weigh as much as one more allocation */
+#define BYTES_A_CALL   256u  /* so many bytes weigh as much as one more allocation */
+#define CALLS_A_SAMPLE 8192u /* beside CPU samples: about the time that one stands for */
 
 /* ---- where code was ---- */
 
@@ -73,12 +74,15 @@ static void weigh_stacks(struct as_track_area *a, const struct as_heap *h)
 	as_vec_foreach (t, &h->tallies) {
 		const struct as_heap_stacks *s = &a->stacks;
 		struct as_raw_frame leaf;
+		uint64_t n;
 
 		if (t->key.stack == AS_HEAP_NO_STACK)
 			continue;
 		leaf = raw_frame(&s->frames.v[s->stacks.v[t->key.stack].frame]);
-		as_recorder_weigh(a->k->rec, a->node_of.v[t->key.stack], &leaf,
-				  t->allocs + t->bytes / BYTES_A_CALL);
+		n = t->allocs + t->bytes / BYTES_A_CALL;
+		if (a->k->engine.collector)
+			n = n / CALLS_A_SAMPLE + 1;
+		as_recorder_weigh(a->k->rec, a->node_of.v[t->key.stack], &leaf, n);
 	}
 }
 

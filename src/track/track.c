@@ -110,18 +110,25 @@ static void discard_session(struct as_track *k)
 
 static void write_facts(struct as_track *k)
 {
+	const struct as_engine *e = &k->engine;
+
 	k->start_ns = k->tick_ns = as_now_ns();
 	k->save_ns = k->start_ns + SAVE_FIRST_NS;
 	k->state_ns = k->start_ns + k->q->state_every_ns;
 	k->cpu_before_ns = as_self_cpu_ns();
-	as_write_recording_facts(k->w, &(struct as_recording_facts){
-					       .engine = "detours",
-					       .event = "allocations",
-					       .folder = k->q->folder,
-					       .argv = k->q->argv,
-					       .target = &k->target,
-					       .start_ns = k->start_ns,
-				       });
+	as_write_recording_facts(
+		k->w,
+		&(struct as_recording_facts){
+			.engine = e->collector ? e->collector->name : "detours",
+			.event = e->collector ? e->facts.event : "allocations",
+			.rate_hz = e->collector ? (uint64_t)(k->q->cpu->rate_hz + 0.5) : 0,
+			.weight_unit = e->facts.weight_unit,
+			.kernel_stacks = e->facts.kernel_stacks,
+			.folder = k->q->folder,
+			.argv = k->q->argv,
+			.target = &k->target,
+			.start_ns = k->start_ns,
+		});
 	as_write_heap(k->w, &(struct as_rec_heap){.flags = !k->q->no_leaks,
 						  .start_ns = k->start_ns,
 						  .sample_bytes = k->q->sample_bytes});
@@ -197,14 +204,18 @@ static void block_child_signal(sigset_t *ret_wait)
 
 static void wait_for_something(struct as_track *k, const sigset_t *mask)
 {
-	struct timespec rest = {.tv_nsec = WAIT_NS};
-	struct pollfd p[2] = {
+	const struct as_engine *e = &k->engine;
+	uint64_t engine_ns = (uint64_t)AS_MAX(k->engine_wait_ms, 1) * 1000000;
+	struct timespec rest = {.tv_nsec =
+					(long)(e->ctx ? AS_MIN(WAIT_NS, engine_ns) : WAIT_NS)};
+	struct pollfd p[3] = {
 		{.fd = k->wake_fd, .events = POLLIN},
 		{.fd = k->target.pidfd, .events = POLLIN},
+		{.fd = e->ctx ? e->collector->poll_fd(e->ctx) : -1, .events = POLLIN},
 	};
 	uint64_t n;
 
-	(void)ppoll(p, 2, &rest, mask); /* whatever it says, we look at all there is */
+	(void)ppoll(p, 3, &rest, mask); /* whatever it says, we look at all there is */
 	if (p[0].revents)
 		(void)!read(k->wake_fd, &n, sizeof n); /* its number says nothing */
 }
@@ -276,7 +287,9 @@ static int loop(struct as_track *k, struct as_error *err)
 		if (target_ended(k) || as_target_interrupt(&k->target, &k->interrupt, now) ||
 		    now >= k->until_ns)
 			return 0;
-		r = tick(k, now, err);
+		r = as_track_cpu_drain(k, err);
+		if (r == 0)
+			r = tick(k, now, err);
 		if (r < 0)
 			return r;
 		wait_for_something(k, &mask);
@@ -313,6 +326,7 @@ static void add_figures(struct as_track *k)
 static void stop(struct as_track *k)
 {
 	k->end_ns = k->target.exited ? k->target.end_ns : as_now_ns();
+	as_track_cpu_stop(k);
 	as_track_watches_end(k);
 	as_track_areas_detach(k);
 	as_track_drainer_stop(k);
@@ -371,8 +385,15 @@ static int run(struct as_track *k, struct as_error *err)
 	if (r < 0)
 		return r;
 	as_raise_fd_limit();
+	r = as_track_cpu_open(k, err);
+	if (r < 0) {
+		discard_session(k);
+		return r;
+	}
 	write_facts(k);
 	r = as_track_drainer_start(k, err);
+	if (r == 0)
+		r = as_track_cpu_start(k, err);
 	if (r == 0)
 		r = k->target.attached ? attach(k, err) : launch(k, err);
 	if (r < 0) {
@@ -404,6 +425,7 @@ static void clear(struct as_track *k)
 	as_vec_clear(&k->round);
 	as_vec_clear(&k->syncs);
 	as_heap_writer_clear(&k->writer);
+	as_track_cpu_close(k);
 	as_recorder_free(k->rec);
 	as_image_free(k->im);
 	as_session_writer_close(k->w);

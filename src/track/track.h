@@ -18,6 +18,7 @@
  *	drain.c		the second thread
  *	look.c		leaks, and what memory consists of (snapshot/)
  *	save.c		heaps -> session, while they grow and at their end
+ *	cpu.c		an engine of collect/ beside it
  *
  * Thread rule: one recording at a time, as it reaps children. x86-64 only, else AS_E_UNSUPPORTED.
  */
@@ -43,6 +44,10 @@ struct as_track_request {
 	uint64_t sample_bytes; /* 0: every block; else one is chosen in about so many bytes */
 	const char *output;    /* session path */
 	bool no_leaks; /* leaks are not looked for, nor what resident memory consists of */
+	/* CPU samples are taken beside it, into the same session, by this engine (NULL: the best that
+	 * can). cpu NULL: none. */
+	const struct as_record_options *cpu;
+	const char *engine;
 	struct as_resolve_options resolve;
 	const struct as_recording_note *notes; /* may be NULL */
 	size_t nnotes;

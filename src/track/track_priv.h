@@ -101,6 +101,8 @@ struct as_track {
 	struct as_target target;
 	struct as_interrupt interrupt;
 	struct as_hook_spec spec;
+	struct as_engine engine; /* collector NULL: CPU samples are not taken */
+	int engine_wait_ms;      /* when it wants to be drained again */
 	struct as_heap_writer writer;
 	uint64_t start_ns, end_ns, cpu_before_ns;
 	uint64_t until_ns; /* UINT64_MAX: no limit */
@@ -162,6 +164,17 @@ void as_track_host(struct as_track_area *a, struct as_heap_host *ret);
 void as_track_look(struct as_track_area *a, pid_t pid, const struct as_rt_rec_sync *at_exit);
 /* All processes of the area that run on. */
 void as_track_look_at_all(struct as_track_area *a);
+
+/* cpu.c: main. All of them do nothing where CPU samples are not taken. */
+/* While the target is held, or just attached to. */
+int as_track_cpu_open(struct as_track *k, struct as_error *err);
+int as_track_cpu_start(struct as_track *k, struct as_error *err);
+int as_track_cpu_drain(struct as_track *k, struct as_error *err);
+/* Reads what is left and closes it; its figures into the summary. */
+void as_track_cpu_stop(struct as_track *k);
+void as_track_cpu_close(struct as_track *k); /* without that */
+/* Where assay's code is in it, so that samples of it are known. */
+void as_track_cpu_claim(struct as_track *k, const struct as_hooked *h);
 
 /* save.c: main, the area's lock is held (or nobody else has it) */
 /* `last`: it has ended, and as_heap_finish was called. */

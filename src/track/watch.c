@@ -128,6 +128,8 @@ static void begin(struct as_track *k, const struct as_track_watch *w)
 	int status = -1;
 	int r;
 
+	/* samples so far are of the program that was there; an engine that fails tells it in the loop */
+	(void)as_track_cpu_drain(k, NULL);
 	as_track_name(w->pid, w->pid, name);
 	as_track_end_earlier(k, w->pid);
 	as_image_exec(k->im, w->pid, as_now_ns());
@@ -209,6 +211,7 @@ static void act(struct as_track *k, const struct as_track_sync *s)
 	if (as_hook_update(a->h, &err) < 0)
 		as_recorder_note(k->rec, 1, a->name, "", "modules of '%s' were not seen: %s",
 				 a->name, err.msg);
+	as_track_cpu_claim(k, a->h);
 	as_track_map_publish(a, pid);
 }
 

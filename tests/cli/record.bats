@@ -131,3 +131,14 @@ busy='i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done'
 	[[ $output != *'the hot line'* ]]
 	[[ $output == *ret* ]] || [[ $output == *'.byte'* ]]
 }
+
+@test "--heap records one run: what has no part in it is named" {
+	run -125 --separate-stderr assay record --heap --trials 3 -- true
+	[[ $stderr == *'--heap records one run'*'--trials'* ]]
+	run -125 --separate-stderr assay record --heap --until 1% -- true
+	[[ $stderr == *'--until'* ]]
+	run -125 --separate-stderr assay record --heap --no-inherit -- true
+	[[ $stderr == *'--no-inherit'* ]]
+	run -125 --separate-stderr assay record --sample 64KiB -- true
+	[[ $stderr == *'--sample belongs to --heap'* ]]
+}

@@ -95,7 +95,7 @@ static bool is_std(const struct as_m_function *f)
 	       starts_with_any(behind_return_type(f->full), cxx_std, AS_ARRAY_LEN(cxx_std));
 }
 
-static bool is_plumbing(const struct as_m_function *f)
+bool as_heap_is_plumbing(const struct as_m_function *f)
 {
 	if (f->flags & (AS_FUNCTION_SYNTHETIC | AS_FUNCTION_MARKER))
 		return false;
@@ -160,7 +160,7 @@ void as_heap_fold(struct as_model *m)
 	f.cut = as_xcalloc(f.nframes + 1, sizeof *f.cut);
 	f.stack = as_xreallocarray(NULL, f.nstacks + 1, sizeof *f.stack);
 	for (size_t i = 0; i < m->functions.n; i++)
-		f.plumbing[i] = is_plumbing(&m->functions.v[i]);
+		f.plumbing[i] = as_heap_is_plumbing(&m->functions.v[i]);
 	for (uint32_t i = 0; i < f.nstacks; i++)
 		f.stack[i] = fold_stack(&f, i);
 	as_vec_foreach (row, &m->heap.rows) {

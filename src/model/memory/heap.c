@@ -10,8 +10,8 @@
 #include "model/profile/profile_priv.h"
 #include "model/profile/selection.h"
 
-static const char *const names[] = {"time",  "allocs", "bytes",  "live",  "peak",
-				    "churn", "growth", "leaked", "mapped"};
+static const char *const names[] = {"time",  "allocs", "bytes",  "live",   "peak",
+				    "churn", "growth", "leaked", "mapped", "alloc-time"};
 _Static_assert(AS_ARRAY_LEN(names) == AS_MEASURE_COUNT_, "each measure has a name");
 
 const char *as_measure_name(enum as_measure measure)
@@ -49,14 +49,19 @@ static uint64_t weight_of(const struct as_rec_heap_stack *r, enum as_measure mea
 
 static int check(const struct as_model *m, enum as_measure measure, struct as_error *err)
 {
-	if (!m->heap.is)
-		return as_fail(err, AS_E_USAGE, 0,
-			       "this session is of time: it has no measure '%s'",
-			       names[measure]);
-	if (measure == AS_MEASURE_TIME)
+	if (measure == AS_MEASURE_TIME || measure == AS_MEASURE_ALLOC_TIME) {
+		if (m->time.is)
+			return AS_OK;
 		return as_fail(err, AS_E_USAGE, 0,
 			       "this session is of memory: measures are allocs, bytes, live, "
-			       "peak, churn, growth, leaked, mapped");
+			       "peak, churn, growth, leaked, mapped"
+			       "\n  for both: assay record --heap");
+	}
+	if (!m->heap.is)
+		return as_fail(err, AS_E_USAGE, 0,
+			       "this session is of time: it has no measure '%s'"
+			       "\n  for both: assay record --heap",
+			       names[measure]);
 	if (measure == AS_MEASURE_LEAKED && !m->heap.look.leaks.n)
 		return as_fail(err, AS_E_USAGE, 0,
 			       "leaks were not looked for in this session"
@@ -99,9 +104,15 @@ static void make_samples(struct as_model *m, enum as_measure measure, bool fold)
 int as_model_measure(struct as_model *m, enum as_measure measure, bool fold,
 		     struct as_error *err)
 {
-	int r = measure == AS_MEASURE_TIME && !m->heap.is ? AS_OK : check(m, measure, err);
+	int r = check(m, measure, err);
 
-	if (r == AS_OK && m->heap.is)
+	if (r < 0 || (measure == AS_MEASURE_TIME && m->measure == AS_MEASURE_TIME))
+		return r;
+	if (m->time.is)
+		as_time_restore(m);
+	if (measure == AS_MEASURE_ALLOC_TIME)
+		as_time_of_allocators(m, fold);
+	else if (measure != AS_MEASURE_TIME)
 		make_samples(m, measure, fold);
 	return r;
 }
@@ -220,6 +231,8 @@ void as_heap_complete(struct as_model *m)
 		return;
 	as_heap_fold(m);
 	as_leaks_complete(m);
+	if (m->time.is)
+		return;
 	(void)as_model_measure(m, AS_MEASURE_PEAK, true, NULL); /* a session of memory has it */
 }
 
@@ -253,6 +266,23 @@ void as_model_heap_sum(const struct as_model *m, struct as_rec_heap_process *ret
 }
 
 /* ---- rows of profiles ---- */
+
+/* In the order of enum as_alloc_kind, behind NONE. */
+static void add_time(const struct as_model *m, size_t sample, uint64_t *to)
+{
+	unsigned kind = as_model_alloc_kind(m, m->samples.v[sample].stack);
+
+	if (kind)
+		to[AS_HEAP_NEW_NS + kind - 1] += as_model_weight(m, sample);
+}
+
+static void add_sample(const struct as_model *m, size_t sample, uint64_t *to)
+{
+	if (as_model_is_counted(m))
+		as_heap_add_values(m, m->heap.row_of[sample], to);
+	else
+		add_time(m, sample, to);
+}
 
 void as_heap_add_values(const struct as_model *m, uint32_t row, uint64_t *to)
 {
@@ -289,20 +319,19 @@ uint64_t *as_heap_group_values(const struct as_selection *s)
 void as_heap_values(const struct as_build *b, const struct as_pass *p, uint64_t *values)
 {
 	for (size_t i = b->lo; i < b->hi; i++) {
-		uint32_t row = b->m->heap.row_of[i];
 		uint32_t end = b->end[i - b->lo], node;
 
 		if (end >= AS_OUT)
 			continue;
 		node = b->ends.v[end].node;
 		if (p->self_row[node] != AS_NONE)
-			as_heap_add_values(b->m, row,
-					   values + (size_t)p->self_row[node] * AS_HEAP_VALUES);
+			add_sample(b->m, i,
+				   values + (size_t)p->self_row[node] * AS_HEAP_VALUES);
 		for (; node != AS_NONE; node = p->tree->nodes.v[node].parent) {
 			if (p->total_row[node] != AS_NONE)
-				as_heap_add_values(b->m, row,
-						   values + (size_t)p->total_row[node] *
-								    AS_HEAP_VALUES);
+				add_sample(b->m, i,
+					   values +
+						   (size_t)p->total_row[node] * AS_HEAP_VALUES);
 		}
 	}
 }

@@ -2,6 +2,9 @@
 /*
  * Sessions of memory: what the HEAP records say (session/records.def), and measures.
  *
+ * A session may have CPU samples beside (assay record --heap); it is one of time then, until a measure of
+ * memory is asked for.
+ *
  * A row is a stack of a thread with all its figures. A *measure* chooses one of them; the model's
  * samples are then the rows, one each, with that figure as their weight, so that profiles, selections
  * and everything made of them answer in it. Figures are exact: shares have no interval.
@@ -30,10 +33,11 @@ enum as_measure {
 	AS_MEASURE_GROWTH,
 	AS_MEASURE_LEAKED,
 	AS_MEASURE_MAPPED,
+	AS_MEASURE_ALLOC_TIME, /* of a CPU profile what allocators took: alloc_time.h */
 	AS_MEASURE_COUNT_
 };
 /* For an option's choices, in the order of the enum. */
-#define AS_MEASURE_NAMES "time|allocs|bytes|live|peak|churn|growth|leaked|mapped"
+#define AS_MEASURE_NAMES "time|allocs|bytes|live|peak|churn|growth|leaked|mapped|alloc-time"
 
 /* What a row of a profile can tell beside the measure that was asked for. */
 enum as_heap_value {
@@ -49,6 +53,10 @@ enum as_heap_value {
 	AS_HEAP_REALLOCS,
 	AS_HEAP_COPIED_BYTES,
 	AS_HEAP_LEAKED_BYTES,
+	AS_HEAP_NEW_NS, /* of CPU time, in the measure ALLOC_TIME; by enum as_alloc_kind */
+	AS_HEAP_REALLOC_NS,
+	AS_HEAP_FREE_NS,
+	AS_HEAP_FAULT_NS,
 	AS_HEAP_VALUES
 };
 

@@ -382,7 +382,7 @@ static struct as_share share_of(const struct work *w, const struct as_share_row 
 	struct as_share_estimate e;
 
 	as_share_interval(r, b, &e);
-	if (w->b.m->measure != AS_MEASURE_TIME) /* counted, not sampled */
+	if (as_model_is_counted(w->b.m)) /* counted, not sampled */
 		e.lo = e.hi = e.share;
 	return (struct as_share){e.share, e.lo, e.hi, e.deff, r->n_samples, e.runs};
 }
@@ -460,7 +460,7 @@ static bool tied(const struct work *w)
 			second = i;
 		}
 	}
-	if (second == AS_NONE || w->b.m->measure != AS_MEASURE_TIME)
+	if (second == AS_NONE || as_model_is_counted(w->b.m))
 		return false;
 	as_share_interval(&w->rows.v[w->place_row.v[first]].all[CODE], &w->all, &x);
 	as_share_interval(&w->rows.v[w->place_row.v[second]].all[CODE], &w->all, &y);

@@ -215,7 +215,7 @@ static int limit_time(struct as_build *b, struct as_error *err)
 
 	b->lo = 0;
 	b->hi = b->m->samples.n;
-	if ((q->from_ns || q->to_ns) && b->m->measure != AS_MEASURE_TIME)
+	if ((q->from_ns || q->to_ns) && as_model_is_counted(b->m))
 		return as_fail(err, AS_E_USAGE, 0,
 			       "figures of memory are of the whole run: they have no --time");
 	if (q->to_ns && q->to_ns <= q->from_ns)

@@ -94,7 +94,7 @@ static void add_intervals(struct as_build *b, const struct as_shaped *s, const u
 		struct as_share_estimate e;
 
 		as_share_interval(&rows[i], &b->blocks, &e);
-		if (b->m->measure != AS_MEASURE_TIME) /* counted, not sampled */
+		if (as_model_is_counted(b->m)) /* counted, not sampled */
 			e.lo = e.hi = e.share;
 		p->nodes.v[nodes.v[i]].low = e.lo;
 		p->nodes.v[nodes.v[i]].high = e.hi;

@@ -101,6 +101,8 @@ static inline bool as_filter_keeps(const struct as_build *b, const struct as_m_s
 {
 	if (!as_filter_in_scope(b, s))
 		return false;
+	if (b->m->measure == AS_MEASURE_ALLOC_TIME && !as_model_alloc_kind(b->m, s->stack))
+		return false;
 	if (!b->stacks)
 		return true;
 	if (s->stack == AS_NONE)
@@ -166,8 +168,10 @@ struct as_pass {
 };
 void as_pass_run(const struct as_build *b, const struct as_pass *p);
 
-/* memory/heap.c: the figures of each row of a pass over a session of memory. */
+/* memory/heap.c: the figures of each row of a pass over a session of memory, or the CPU time by kind. */
 void as_heap_values(const struct as_build *b, const struct as_pass *p, uint64_t *values);
+/* memory/alloc_time.c: in the measure ALLOC_TIME what was allocated there. */
+void as_alloc_values(struct as_build *b, const struct as_pass *p, uint64_t *values);
 
 void as_rows_make(struct as_build *b);
 void as_rows_next_to(struct as_build *b, const struct as_shaped *s); /* CALLERS, CALLEES */

@@ -26,7 +26,7 @@ static void share_of(const struct as_build *b, const struct drafts *d, size_t at
 	*e = d->none;
 	if (d->samples[at])
 		as_share_interval(&d->shares[at], &b->blocks, e);
-	if (b->m->measure != AS_MEASURE_TIME) /* counted, not sampled */
+	if (as_model_is_counted(b->m)) /* counted, not sampled */
 		e->lo = e->hi = e->share;
 	*ret = (struct as_share){e->share, e->lo, e->hi, e->deff, d->samples[at], e->runs};
 }
@@ -108,7 +108,7 @@ static void publish(struct as_build *b, struct drafts *d, bool total)
 	for (size_t i = 0; i < d->v.n; i++) {
 		struct draft *f = &d->v.v[i];
 
-		f->row.tied_with_next = i + 1 < d->v.n && b->m->measure == AS_MEASURE_TIME &&
+		f->row.tied_with_next = i + 1 < d->v.n && !as_model_is_counted(b->m) &&
 					!as_rows_separable(&f->rank, &f[1].rank);
 		as_vec_push(&p->rows, f->row);
 	}
@@ -182,6 +182,8 @@ void as_rows_make(struct as_build *b)
 			as_arena_alloc(&b->p->pub.arena,
 				       (2 * d.keys.n + 1) * AS_HEAP_VALUES * sizeof *d.values);
 		as_heap_values(b, &pass, d.values);
+		if (b->m->measure == AS_MEASURE_ALLOC_TIME)
+			as_alloc_values(b, &pass, d.values);
 	}
 	publish(b, &d, b->q->shape == AS_SHAPE_TREE);
 	drafts_clear(&d);

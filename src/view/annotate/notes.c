@@ -109,9 +109,10 @@ static void figures_line(const struct as_an_tree *t, const struct as_style *styl
 	struct as_buf b = {0};
 
 	if (!c->total.samples) {
-		as_buf_adds(&b, a->model->heap.is ? "nothing is allocated in this function"
-						  : "no samples in this function");
-	} else if (a->model->heap.is) {
+		as_buf_adds(&b, as_model_is_counted(a->model)
+					? "nothing is allocated in this function"
+					: "no samples in this function");
+	} else if (as_model_is_counted(a->model)) {
 		memory_figures(a, &b);
 	} else {
 		add_figure(&b, "self ", &c->self);
@@ -445,7 +446,7 @@ void as_an_footer(const struct as_an_tree *t, const struct as_an_rows *rows,
 
 	as_buf_addc(out, '\n');
 	notes_lines(t, style, out);
-	if (t->v->a->of_all.total.samples && !t->v->a->model->heap.is) {
+	if (t->v->a->of_all.total.samples && !as_model_is_counted(t->v->a->model)) {
 		lines_line(t, style, out);
 		as_an_skid(t->v->a, &b);
 		skid_example(t, &b);

@@ -123,7 +123,7 @@ static void add_samples(const struct as_an_printer *p, const struct as_share *s,
 	bool of_function = p->t->v->q->of == AS_ANNOTATE_FUNCTION;
 	double whole = of_function ? a->of_all.total.value * a->weight : a->weight;
 
-	if (a->model->heap.is)
+	if (as_model_is_counted(a->model))
 		as_memory_amount(a->model, s->value * whole, b);
 	else
 		as_fmt_count(b, s->samples);
@@ -256,7 +256,7 @@ static void head(struct as_an_printer *p)
 		as_buf_addf(p->out, "%-*s", FIGURE + 1, " total %");
 	if (p->samples)
 		as_buf_addf(p->out, "%*s ", SAMPLES - 1,
-			    p->t->v->a->model->heap.is
+			    as_model_is_counted(p->t->v->a->model)
 				    ? as_measure_name(p->t->v->a->model->measure)
 				    : "samples");
 	as_buf_fill(p->out, ' ', 1 + (p->gutter.lanes ? p->gutter.lanes + 1 : 0));

@@ -52,6 +52,9 @@ static void add_head(const struct as_diff *d, const struct as_style *style, stru
 		as_fmt_count(out, samples[k]);
 		as_buf_adds(out, " samples\n");
 	}
+	if (q->b[0]->measure == AS_MEASURE_ALLOC_TIME)
+		as_buf_adds(out,
+			    "alloc-time: in allocators and page faults, of all CPU time\n");
 	as_buf_addc(out, '\n');
 }
 
@@ -296,6 +299,8 @@ void as_diff_json(const struct as_diff_view *v, struct as_buf *out)
 	as_json_str(&j, "by", as_report_by_word(d->request.query.by, false));
 	as_json_str(&j, "measure", d->request.total ? "total" : "self");
 	as_json_str(&j, "shape", d->request.tree ? "tree" : "flat");
+	if (d->request.b[0]->measure == AS_MEASURE_ALLOC_TIME)
+		as_json_str(&j, "time", as_measure_name(AS_MEASURE_ALLOC_TIME));
 	as_json_u64(&j, "runs_a", d->runs[0]);
 	as_json_u64(&j, "runs_b", d->runs[1]);
 	as_json_num(&j, "cpu_a_s", d->cpu_a_s, 6);

@@ -262,7 +262,7 @@ static void box_details(const struct as_picture *pic, const struct as_box *b, co
 	if (!pic->q->inverted && b->self > 0 && b->self < b->width)
 		as_buf_addf(&t, ", self %.1f %%", b->self * share.value / b->width * 100);
 	as_buf_adds(&t, ", ");
-	if (pic->q->model->measure != AS_MEASURE_TIME) {
+	if (as_model_is_counted(pic->q->model)) {
 		as_memory_amount(pic->q->model, share.value * pic->p->weight, &t);
 	} else {
 		as_fmt_count(&t, b->samples);
@@ -355,7 +355,7 @@ static void subtitle_text(const struct as_picture *pic, struct as_buf *b)
 		add_filters(pic, b);
 		return;
 	}
-	if (pic->q->model->measure != AS_MEASURE_TIME) {
+	if (as_model_is_counted(pic->q->model)) {
 		as_buf_addf(b, "%s · ", as_measure_name(pic->q->model->measure));
 		as_memory_amount(pic->q->model, pic->p->kept_weight, b);
 		add_filters(pic, b);

@@ -21,6 +21,8 @@ static const char *describe(enum as_measure measure)
 		[AS_MEASURE_LEAKED] =
 			"bytes that nothing points to, and what only these lead to",
 		[AS_MEASURE_MAPPED] = "bytes mapped when mappings were at their peak",
+		[AS_MEASURE_ALLOC_TIME] =
+			"CPU time in allocators and in page faults, of all CPU time",
 	};
 
 	return text[measure];
@@ -72,8 +74,8 @@ static void add_mark(const struct as_model *m, struct as_buf *b)
 	as_buf_adds(b, ": bytes that were allocated then");
 }
 
-void as_memory_header(const struct as_model *m, const struct as_style *style,
-		      struct as_buf *out)
+static void header_figures(const struct as_model *m, const struct as_style *style,
+			   struct as_buf *out)
 {
 	struct as_rec_heap_process sum;
 	struct as_buf b = {0};
@@ -100,7 +102,18 @@ void as_memory_header(const struct as_model *m, const struct as_style *style,
 		as_fmt_bytes(&b, sum.mapped_peak_bytes);
 	}
 	as_block_words(out, style, 2, b.p);
-	as_buf_reset(&b);
+	as_buf_clear(&b);
+}
+
+void as_memory_header(const struct as_model *m, const struct as_style *style,
+		      struct as_buf *out)
+{
+	struct as_buf b = {0};
+
+	if (m->heap.is)
+		header_figures(m, style, out);
+	if (m->measure == AS_MEASURE_TIME)
+		return;
 	if (m->heap.at)
 		add_mark(m, &b);
 	else
@@ -302,11 +315,35 @@ static void troubles(const struct as_model *m, const struct as_rec_heap_process 
 		line(ret, AS_TRUST_TROUBLE, &b, "");
 		as_buf_reset(&b);
 	}
-	if (!m->has_summary || !m->health.complete) {
+	if (as_model_is_counted(m) && (!m->has_summary || !m->health.complete)) {
 		as_buf_adds(&b, "the recorder did not end properly: figures may be missing");
 		line(ret, AS_TRUST_TROUBLE, &b, "");
 	}
 	as_buf_clear(&b);
+}
+
+void as_memory_troubles(const struct as_model *m, struct as_trust_lines *ret)
+{
+	struct as_rec_heap_process sum;
+
+	as_model_heap_sum(m, &sum);
+	troubles(m, &sum, ret);
+}
+
+void as_memory_trust_beside(const struct as_model *m, struct as_trust_lines *ret)
+{
+	struct as_rec_heap_process sum;
+	struct as_buf b = {0};
+
+	as_model_heap_sum(m, &sum);
+	as_buf_adds(&b, "memory: ");
+	add_counted(&b, sum.events, "event");
+	as_buf_adds(&b, ", ");
+	as_fmt_count(&b, sum.dropped + sum.holes);
+	as_buf_adds(&b, " lost");
+	line(ret, AS_TRUST_FACT, &b, "");
+	as_buf_clear(&b);
+	sampling_line(m, ret);
 }
 
 void as_memory_trust(const struct as_model *m, struct as_trust_lines *ret)

@@ -15,6 +15,9 @@ void as_memory_header(const struct as_model *m, const struct as_style *style,
 		      struct as_buf *out);
 /* Figures of the trust block: as as_trust_lines. */
 void as_memory_trust(const struct as_model *m, struct as_trust_lines *ret);
+/* The same beside the trust block of CPU samples: what is wrong, and the rest in short. */
+void as_memory_troubles(const struct as_model *m, struct as_trust_lines *ret);
+void as_memory_trust_beside(const struct as_model *m, struct as_trust_lines *ret);
 /* At most three commands that have more to say, and why. Returns how many. no_realloc: the
  * reader knows what grows. */
 size_t as_memory_steps(const struct as_model *m, const char *file, bool no_realloc,

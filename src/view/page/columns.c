@@ -245,7 +245,7 @@ void as_page_columns(struct as_page *p)
 
 	as_json_obj(&p->j, "columns");
 	add_columns(p, columns, AS_ARRAY_LEN(columns));
-	if (p->m->heap.is)
+	if (as_model_is_counted(p->m))
 		add_columns(p, heap_columns, AS_ARRAY_LEN(heap_columns));
 	add_column(p, &ends, AS_END_COUNT_);
 	as_json_end(&p->j);

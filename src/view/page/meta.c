@@ -40,9 +40,9 @@ static void run(struct as_json *j, const struct as_model *m, const struct as_tru
 	as_json_u64(j, "rate", r->rate_hz);
 	as_json_u64(j, "cpus", r->ncpus);
 	as_json_str(j, "unit",
-		    m->heap.is       ? as_measure_is_bytes(m->measure) ? "bytes" : "count"
-		    : r->weight_unit ? "cycles"
-				     : "ns");
+		    as_model_is_counted(m) ? as_measure_is_bytes(m->measure) ? "bytes" : "count"
+		    : r->weight_unit       ? "cycles"
+					   : "ns");
 	if (m->has_summary && !(r->flags & 1) && status != UINT64_MAX)
 		as_json_u64(j, "exit", status);
 	else
@@ -186,7 +186,7 @@ void as_page_meta(struct as_page *p, const struct as_profile *whole)
 	as_json_obj(j, "meta");
 	run(j, p->m, &t);
 	trust(j, p->m, &t);
-	if (p->m->heap.is) {
+	if (as_model_is_counted(p->m)) {
 		memory_steps(p);
 		as_page_memory(p);
 	} else {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The report as JSON, schema assay.report/1: docs/formats/report-json.md. */
+#include "view/memory/alloc_time.h"
 #include "view/memory/leaks.h"
 #include "view/memory/memory.h"
 #include "view/report/report.h"
@@ -74,7 +75,7 @@ void as_report_json_head(const struct as_model *m, double weight, double kept_we
 	as_json_num(j, "cpu_s", trust.cpu_s, 9);
 	if (m->trials.n)
 		trials_json(m, j);
-	if (m->measure != AS_MEASURE_TIME) {
+	if (as_model_is_counted(m)) {
 		as_json_str(j, "measure", as_measure_name(m->measure));
 		if (m->heap.at)
 			as_json_str(j, "mark", m->heap.at);
@@ -83,6 +84,8 @@ void as_report_json_head(const struct as_model *m, double weight, double kept_we
 		as_json_u64(j, "kept_amount", as_memory_whole(kept_weight));
 	}
 	as_trust_json(m, "trust", j);
+	if (m->measure == AS_MEASURE_ALLOC_TIME)
+		as_json_str(j, "measure", as_measure_name(m->measure));
 	if (m->heap.is)
 		as_heap_processes_json(m, "processes", j);
 }
@@ -99,11 +102,13 @@ void as_report_json(const struct as_report_request *q, const struct as_profile *
 	as_json_u64(&j, "kept_samples", p->kept_samples);
 	as_json_num(&j, "kept", p->weight > 0 ? p->kept_weight / p->weight : 0, 6);
 	as_table_json(t, "rows", &j);
-	if (q->model->measure != AS_MEASURE_TIME) {
+	if (as_model_is_counted(q->model)) {
 		as_leaks_json(q->model, &j);
 		as_resident_json(q->model, &j);
 		as_memory_flows_json(q->model, &j);
 	}
+	if (q->alloc_time)
+		as_alloc_time_json(q->model, q->alloc_time, &j);
 	as_json_end(&j);
 	as_buf_addc(out, '\n');
 }

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "base/sys.h"
+#include "view/memory/alloc_time.h"
 #include "view/memory/leaks.h"
 #include "view/memory/memory.h"
 #include "view/report/next.h"
@@ -177,14 +178,23 @@ enum {
 	C_NOTE,
 	C_MORE, /* runs, or all figures of memory */
 };
+/* Of ALLOC_TIME behind the shares: what was allocated there, and what the time was spent on. */
+enum { A_ALLOCS = C_SECOND + 1, A_BYTES, A_SPLIT, A_COLUMNS = 3 };
 
 static bool is_memory(const struct as_report_request *q)
 {
-	return q->model->measure != AS_MEASURE_TIME;
+	return as_model_is_counted(q->model);
+}
+
+static bool is_alloc_time(const struct as_report_request *q)
+{
+	return q->model->measure == AS_MEASURE_ALLOC_TIME && q->query.shape == AS_SHAPE_FLAT;
 }
 
 static size_t at(const struct as_report_request *q, size_t column)
 {
+	if (is_alloc_time(q))
+		return column > C_SECOND ? column + A_COLUMNS : column;
 	if (!is_memory(q) || column < C_FIRST)
 		return column;
 	return column == C_FIRST ? C_FIRST + 1 : column + 2;
@@ -228,6 +238,55 @@ static void share_column(const struct as_report_request *q, struct as_column c,
 	as_table_column(t, c);
 }
 
+static void alloc_time_columns(struct as_table *t)
+{
+	as_table_column(
+		t, (struct as_column){"allocs", "allocs", AS_CELL_COUNT, AS_COL_HIDE_EMPTY});
+	as_table_column(t,
+			(struct as_column){"bytes", "bytes", AS_CELL_BYTES, AS_COL_HIDE_EMPTY});
+	as_table_column(t, (struct as_column){"split", "", AS_CELL_TEXT,
+					      AS_COL_TEXT_ONLY | AS_COL_SPARE});
+}
+
+static const struct {
+	const char *key;
+	enum as_heap_value value;
+	enum as_cell_type type;
+} alloc_figures[] = {
+	{"alloc_s", AS_HEAP_NEW_NS, AS_CELL_DURATION},
+	{"realloc_s", AS_HEAP_REALLOC_NS, AS_CELL_DURATION},
+	{"free_s", AS_HEAP_FREE_NS, AS_CELL_DURATION},
+	{"fault_s", AS_HEAP_FAULT_NS, AS_CELL_DURATION},
+	{"reallocs", AS_HEAP_REALLOCS, AS_CELL_COUNT},
+	{"copied_bytes", AS_HEAP_COPIED_BYTES, AS_CELL_COUNT},
+};
+
+/* What was allocated is known for the whole run only. */
+static void add_alloc_time(const struct as_report_request *q, const struct as_row *row,
+			   struct as_table *t)
+{
+	bool knows = q->model->heap.is && !q->query.from_ns && !q->query.to_ns;
+	uint64_t ns[AS_ALLOC_KINDS] = {0};
+	struct as_buf split = {0};
+
+	if (!is_alloc_time(q) || !row->self_values)
+		return;
+	for (int k = AS_ALLOC_NEW; k < AS_ALLOC_KINDS; k++)
+		ns[k] = row->self_values[AS_HEAP_NEW_NS + k - 1];
+	as_alloc_time_split(ns, &split);
+	as_table_text(t, A_SPLIT, as_buf_str(&split));
+	as_buf_clear(&split);
+	if (knows) {
+		as_table_value(t, A_ALLOCS, row->self_values[AS_HEAP_ALLOCS]);
+		as_table_value(t, A_BYTES, row->self_values[AS_HEAP_BYTES]);
+	}
+	for (size_t i = 0; i < AS_ARRAY_LEN(alloc_figures); i++) {
+		if (knows || alloc_figures[i].type == AS_CELL_DURATION)
+			as_table_value(t, at(q, C_MORE) + i,
+				       row->self_values[alloc_figures[i].value]);
+	}
+}
+
 static void columns(const struct as_report_request *q, struct as_table *t, bool tree,
 		    bool total_is_news)
 {
@@ -248,6 +307,8 @@ static void columns(const struct as_report_request *q, struct as_table *t, bool 
 	total.flags = tree ? 0 : second;
 	share_column(q, tree ? total : self, t);
 	share_column(q, tree ? self : total, t);
+	if (is_alloc_time(q))
+		alloc_time_columns(t);
 	as_table_column(t, (struct as_column){"shown", as_report_by_word(q->query.by, false),
 					      AS_CELL_TEXT, AS_COL_FLEX | AS_COL_TEXT_ONLY});
 	as_table_column(t, (struct as_column){"where", "", AS_CELL_TEXT,
@@ -260,6 +321,9 @@ static void columns(const struct as_report_request *q, struct as_table *t, bool 
 
 static void memory_columns(const struct as_report_request *q, struct as_table *t)
 {
+	for (size_t i = 0; is_alloc_time(q) && i < AS_ARRAY_LEN(alloc_figures); i++)
+		as_table_column(t, (struct as_column){alloc_figures[i].key, "",
+						      alloc_figures[i].type, AS_COL_DATA_ONLY});
 	if (!is_memory(q))
 		return;
 	for (size_t i = 0; i < AS_ARRAY_LEN(figures); i++)
@@ -339,15 +403,17 @@ static size_t rows_shown(const struct as_report_request *q, const struct as_prof
 	return n;
 }
 
-static void mark_runs(const struct as_model *m, const struct as_row *row, struct as_table *t)
+static void mark_runs(const struct as_report_request *q, const struct as_row *row,
+		      struct as_table *t)
 {
+	size_t more = is_alloc_time(q) ? AS_ARRAY_LEN(alloc_figures) : 0;
 	struct as_buf b = {0};
 
-	as_table_value(t, C_MORE, row->total.runs);
+	as_table_value(t, at(q, C_MORE) + more, row->total.runs);
 	if (row->one_run) {
 		as_buf_adds(&b, "in one run of ");
-		as_fmt_count(&b, m->trials.n);
-		as_table_text(t, C_NOTE, b.p);
+		as_fmt_count(&b, q->model->trials.n);
+		as_table_text(t, at(q, C_NOTE), b.p);
 	}
 	as_buf_clear(&b);
 }
@@ -377,10 +443,11 @@ void as_report_flat(const struct as_report_request *q, const struct as_profile *
 		add_amount(q, p, C_FIRST, row->self.value, t);
 		add_amount(q, p, C_SECOND, row->total.value, t);
 		add_memory(q, row, t);
+		add_alloc_time(q, row, t);
 		if (up || down)
 			as_table_mark(t, at(q, C_FIRST), up && down ? "│" : up ? "┘" : "┐");
 		if (q->model->trials.n)
-			mark_runs(q->model, row, t);
+			mark_runs(q, row, t);
 	}
 }
 
@@ -672,7 +739,7 @@ static int text_document(const struct as_report_request *q, const struct as_prof
 			 struct as_buf *out, struct as_error *err)
 {
 	as_report_header(q->model, style, out);
-	if (is_memory(q))
+	if (q->model->heap.is || q->model->measure == AS_MEASURE_ALLOC_TIME)
 		as_memory_header(q->model, style, out);
 	as_buf_addc(out, '\n');
 	question(q, p, style, out);
@@ -692,6 +759,8 @@ static int text_document(const struct as_report_request *q, const struct as_prof
 		as_memory_flows_text(q->model, style, out);
 	if (is_memory(q) && q->query.shape == AS_SHAPE_FLAT)
 		as_memory_shape(q->model, style, out);
+	if (q->alloc_time)
+		as_alloc_time_text(q->model, q->alloc_time, style, out);
 	as_trust_text(q->model, style, out);
 	return next_steps(q, p, style, out, err);
 }

@@ -14,6 +14,7 @@
 #ifndef AS_VIEW_REPORT_H
 #define AS_VIEW_REPORT_H
 
+#include "model/memory/alloc_time.h"
 #include "view/text/style.h"
 #include "view/text/table.h"
 
@@ -37,6 +38,8 @@ struct as_report_request {
 	double min_share; /* flat: rows below are left out; trees: nodes below are folded */
 	enum as_report_format format;
 	const char *file; /* the session as the user named it; NULL: found by default */
+	/* Of a session of both, what memory costs in time: told with a report of time. NULL: not. */
+	const struct as_alloc_time *alloc_time;
 };
 int as_report_make(const struct as_report_request *q, const struct as_style *style,
 		   struct as_buf *out, struct as_error *err);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/sys.h"
+#include "view/memory/alloc_time.h"
 #include "view/memory/memory.h"
 #include "view/report/next.h"
 #include "view/report/report.h"
@@ -53,13 +54,11 @@ static void tie_notes(const struct as_profile *p, size_t n, double duration_s,
 	}
 }
 
-int as_summary_text(const struct as_model *m, const char *file, const struct as_style *style,
+int as_summary_text(const struct as_summary_request *s, const struct as_style *style,
 		    struct as_buf *out, struct as_error *err)
 {
-	struct as_report_request q = {
-		.model = m,
-		.file = file,
-	};
+	const struct as_model *m = s->model;
+	struct as_report_request q = {.model = m, .file = s->file};
 	struct as_profile *p;
 	struct as_table t = {0};
 	int r = as_profile_make(m, &q.query, &p, err);
@@ -79,11 +78,14 @@ int as_summary_text(const struct as_model *m, const char *file, const struct as_
 		as_table_print(&t, style, out);
 		as_buf_addc(out, '\n');
 	}
+	if (s->alloc_time)
+		as_alloc_time_text(m, s->alloc_time, style, out);
 	as_trust_text(m, style, out);
 
-	struct as_next_request next = {.model = m, .flat = p, .file = file, .asked = &q.query};
+	struct as_next_request next = {
+		.model = m, .flat = p, .file = s->file, .asked = &q.query};
 
-	if (m->heap.is)
+	if (as_model_is_counted(m))
 		as_memory_next(&q, style, out);
 	else
 		as_next_text(&next, style, out);

@@ -6,10 +6,16 @@
 #ifndef AS_VIEW_SUMMARY_H
 #define AS_VIEW_SUMMARY_H
 
+#include "model/memory/alloc_time.h"
 #include "view/text/style.h"
 
-/* file: the session as later commands must name it; NULL when they find it by themselves. */
-int as_summary_text(const struct as_model *m, const char *file, const struct as_style *style,
+struct as_summary_request {
+	const struct as_model *model;
+	const char *
+		file; /* as later commands must name it; NULL when they find it by themselves */
+	const struct as_alloc_time *alloc_time; /* as in struct as_report_request */
+};
+int as_summary_text(const struct as_summary_request *s, const struct as_style *style,
 		    struct as_buf *out, struct as_error *err);
 
 #endif

@@ -450,6 +450,19 @@ static bool has_kernel_frames(const struct as_model *m)
 	return false;
 }
 
+/* What recording memory costs the program, as far as samples show it. */
+static void own(struct block *b)
+{
+	struct as_buf n = {0};
+
+	if (!b->t.own)
+		return;
+	as_fmt_count(&n, b->t.own);
+	fact(b, "%s more samples (%.1f %%) were of assay's own code in the program: left out",
+	     as_buf_str(&n), 100 * of(b->t.own, b->t.own + b->t.samples));
+	as_buf_clear(&n);
+}
+
 static void source(struct block *b)
 {
 	const struct as_trust *t = &b->t;
@@ -473,7 +486,7 @@ void as_trust_lines(const struct as_model *m, struct as_trust_lines *ret)
 {
 	struct block b = {.lines = ret, .m = m};
 
-	if (m->heap.is) {
+	if (as_model_is_counted(m)) {
 		notes(&b);
 		as_memory_trust(m, ret);
 		soft_notes(&b);
@@ -493,10 +506,15 @@ void as_trust_lines(const struct as_model *m, struct as_trust_lines *ret)
 	in_step(&b);
 	until(&b, false);
 	slowdown(&b, true);
+	if (m->heap.is)
+		as_memory_troubles(m, ret);
 	notes(&b);
 	taken(&b);
 	stacks(&b);
 	explained(&b);
+	own(&b);
+	if (m->heap.is)
+		as_memory_trust_beside(m, ret);
 	recorder(&b);
 	slowdown(&b, false);
 	until(&b, true);
