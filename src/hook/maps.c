@@ -15,6 +15,9 @@
 #define HEAP_ROOM      (1ull << 30) /* left free above a heap */
 #define HUGE_PAGE      (2ull << 20)
 #define STACK_ROOM     (256ull << 20) /* left free below a stack */
+#define FAR_BELOW      (64ull << 30)  /* room for what is mapped later */
+/* ThreadSanitizer takes nothing between 0x7c00… and here; other programs reserve ranges further down. */
+#define KERNELS_CHOICE 0x7e8000000000ull
 
 static enum as_map_kind kind_of(const char *path)
 {
@@ -164,9 +167,29 @@ bool as_maps_place(const struct as_maps *m, uint64_t lo, uint64_t hi, uint64_t b
 	return best != UINT64_MAX;
 }
 
+/* Below what the kernel maps where nobody says where. 0: there is no such room. */
+static uint64_t below_others(const struct as_maps *m, uint64_t bytes)
+{
+	for (size_t i = 0; i <= m->map.n; i++) {
+		struct gap g = gap_before(m, i);
+		uint64_t low = AS_MAX(g.lo, KERNELS_CHOICE);
+
+		if (g.hi <= KERNELS_CHOICE)
+			continue;
+		return g.hi > low && g.hi - low > FAR_BELOW + bytes + HUGE_PAGE
+			       ? (g.hi - FAR_BELOW - bytes) & ~(HUGE_PAGE - 1)
+			       : 0;
+	}
+	return 0;
+}
+
 uint64_t as_maps_place_far(const struct as_maps *m, uint64_t bytes)
 {
+	uint64_t at = below_others(m, bytes);
 	struct gap best = {0, 0};
+
+	if (at)
+		return at;
 
 	for (size_t i = 0; i <= m->map.n; i++) {
 		struct gap g = gap_before(m, i);

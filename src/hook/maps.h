@@ -49,8 +49,11 @@ const struct as_map *as_maps_find(const struct as_maps *m, uint64_t avma); /* NU
  */
 bool as_maps_place(const struct as_maps *m, uint64_t lo, uint64_t hi, uint64_t bytes,
 		   uint64_t *ret_avma);
-/* Room for much data, in the middle of the largest gap: so that what the program maps later lies where
- * it would have been, near its other modules. A multiple of 2 MiB; 0: none. */
+/*
+ * Room for much data, 64 GiB below the modules: so that what the program maps later lies where it would
+ * have been, near the others, and in no range that programs (Lisp systems, sanitizers) have for
+ * themselves. Where there is none, in the middle of the largest gap. A multiple of 2 MiB; 0: none.
+ */
 uint64_t as_maps_place_far(const struct as_maps *m, uint64_t bytes);
 
 #endif

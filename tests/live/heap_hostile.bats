@@ -308,3 +308,44 @@ in_mounts() {
 	[ "$output" = fine ]
 	[ "$(value loading.assay 't["allocs"] > 10000 and t["dropped"] == 0')" = True ]
 }
+
+@test "programs that have ranges of addresses for themselves: sanitizers, Lisp systems" {
+	cat >ranges.c <<-'END'
+		#include <pthread.h>
+		#include <stdio.h>
+		#include <stdlib.h>
+		#include <sys/mman.h>
+		static void *work(void *p) { for (int i = 0; i < 1000; i++) free(malloc(i)); return p; }
+		int main(void)
+		{
+			pthread_t t;
+		#ifdef RESERVE
+			/* the half below the program's own, as clisp has it, and SBCL's, Go's and LuaJIT's places */
+			static const struct { unsigned long at, bytes; } range[] = {
+				{0x100000000000, 0x100000000000}, {0x1000000000, 8ul << 30}, {0xc000000000, 64ul << 20}, {0x40000000, 0x3fff0000}};
+			for (int i = 0; i < 4; i++)
+				if (mmap((void *)range[i].at, range[i].bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0) != (void *)range[i].at)
+					printf("%lx is taken\n", range[i].at);
+		#endif
+			if (pthread_create(&t, 0, work, 0)) return 1;
+			work(0);
+			pthread_join(t, 0);
+			puts("fine");
+			return 3;
+		}
+	END
+	checked=0
+	for how in -DRESERVE -fsanitize=thread -fsanitize=address -fsanitize=undefined; do
+		gcc -g -D_GNU_SOURCE -Wno-unused-result $how -o ranges ranges.c -lpthread 2>err || continue
+		[ "$(./ranges 2>&1)" = fine ] || continue
+		run -3 timeout 60 "$ASSAY" heap -q -o ranges.assay -- ./ranges
+		[ "$output" = fine ]
+		[ "$(value ranges.assay 't["allocs"] >= 2000 and t["dropped"] == 0')" = True ]
+		checked=$((checked + 1))
+	done
+	[ $checked -ge 1 ]
+	if command -v clisp; then
+		run -0 assay heap -q -o clisp.assay -- clisp -q -norc -x '(+ 1 2)'
+		[ "$output" = 3 ]
+	fi
+}

@@ -237,6 +237,9 @@ static void room_is_near_and_in_nobodys_way(void **state)
 	add(&pie, 0x7ffffffde000, 0x7ffffffff000, AS_MAP_STACK);
 	add(&pie, 0xffffffffff600000, 0xffffffffff601000, AS_MAP_OTHER);
 	check_far(&pie, 5ull << 30);
+	/* where the kernel's choice lies, with room for more of it */
+	assert_true(as_maps_place_far(&pie, 5ull << 30) > 0x7e8000000000);
+	assert_true(as_maps_place_far(&pie, 5ull << 30) + (69ull << 30) <= 0x7ffff7c00000);
 	check_place(&pie, 0x555555554000, 0x555555560000, 0x30000);
 	check_place(&pie, 0x7ffff7c00000, 0x7ffff7e20000, 0x30000);
 	as_maps_clear(&pie);
