@@ -54,6 +54,14 @@ SOURCES = {
     'a.rs': 'use std::collections::HashMap;\nfn main() { let m: HashMap<String, usize> = (0..99)'
             '.map(|i| (i.to_string(), i)).collect(); println!("{}", m.len()); }\n',
     'a.py': 'import os\nimport sys\n\ndef twice( x ):\n    return x*2\nprint(twice(21))\n',
+    'serve_curl.py': '''import http.server, subprocess, threading
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *a): pass
+s = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Quiet)
+threading.Thread(target=s.serve_forever, daemon=True).start()
+for _ in range(9):
+    print(len(subprocess.run(['curl', '-s', f'http://127.0.0.1:{s.server_port}/text'], capture_output=True).stdout))
+''',
     'a.js': 'var a = []; for (var i = 0; i < 5000; i++) a.push({ i: i, s: "" + i }); print(JSON.stringify(a).length);\n',
     'a.tcl': 'for {set i 0} {$i < 5000} {incr i} { lappend l "item $i" }\nputs [llength $l]\nexit 2\n',
     'a.ml': 'let () = print_int (List.length (List.sort compare (List.init 20000 (fun i -> (i * 7919) mod 20011))))\n',
@@ -71,7 +79,6 @@ SOURCES = {
     'a.gperf': '%%\nint\nfor\nwhile\n%%\n',
     'a.i': '%module a\nint twice(int x);\n',
     'a.proto': 'syntax = "proto3";\nmessage A { int32 b = 1; repeated string c = 2; }\n',
-    'a.thrift': 'struct A { 1: i32 b, 2: list<string> c }\n',
     'a.fbs': 'table A { b: int; c: [string]; }\nroot_type A;\n',
     'a.capnp': '@0xbf5147cbbecf40c1;\nconst x :Text = "assay";\n',
     'a.m4': 'define(`twice\', `$1$1\')twice(twice(text))\n',
