@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who runs the futures of an asynchronous benchmark.
 //!
-//! smol's and async-std's reactors run on threads of their own, so their futures only need
-//! somebody who polls: one small executor serves all three. tokio's need its runtime: with the
-//! feature `async_tokio` a `tokio::runtime::Runtime` or `Handle` is an executor too.
+//! With `async_smol` and `async_std` the runtime itself does: it polls its reactor on the thread that waits,
+//! and its futures may ask for the task they are in. With `async_tokio` a `tokio::runtime::Runtime` or
+//! `Handle` is an executor. Futures that need no runtime are polled here.
 
 use std::future::Future;
 
@@ -12,7 +12,7 @@ pub trait AsyncExecutor {
     fn block_on<T>(&self, future: impl Future<Output = T>) -> T;
 }
 
-#[cfg(feature = "async")]
+#[cfg(feature = "async_futures")]
 mod park {
     use std::future::Future;
     use std::pin::Pin;
@@ -72,7 +72,7 @@ pub struct SmolExecutor;
 #[cfg(feature = "async_smol")]
 impl AsyncExecutor for SmolExecutor {
     fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
-        park::block_on(future)
+        smol::block_on(future)
     }
 }
 
@@ -82,7 +82,7 @@ pub struct AsyncStdExecutor;
 #[cfg(feature = "async_std")]
 impl AsyncExecutor for AsyncStdExecutor {
     fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
-        park::block_on(future)
+        async_std::task::block_on(future)
     }
 }
 
