@@ -2,63 +2,23 @@
 // The flame graph and the source view in a browser: pointer, keys, menus, colours, links, pictures.
 // Debian's Chromium through playwright-core; without them the tests are skipped and say so.
 import assert from 'node:assert/strict';
-import {execFileSync} from 'node:child_process';
-import {existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {readFileSync} from 'node:fs';
 import {createServer} from 'node:http';
-import {tmpdir} from 'node:os';
-import {dirname, join} from 'node:path';
-import {after, before, test} from 'node:test';
-import {fileURLToPath} from 'node:url';
-import {encodeContainer} from './encode.js';
+import {before, test} from 'node:test';
+import {makePage, newContext, onPage, skip} from './browser.js';
 import {demoModel, syntheticModel} from './synthetic.js';
 
 /** @typedef {import('playwright-core').Page} Page */
 /** @typedef {import('../../web/types.js').Model} Model */
 
-const ROOT = join(dirname(fileURLToPath(import.meta.url)), '../..');
-const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
-const FOLDER = mkdtempSync(join(tmpdir(), 'assay-flame-'));
-
-/** @type {typeof import('playwright-core') | null} */
-let playwright = null;
-try {
-	playwright = await import('playwright-core');
-} catch {
-	// Said below.
-}
-const skip = !playwright ? 'playwright-core is not installed (npm ci in tests/web)' :
-	!existsSync(CHROMIUM) ? `${CHROMIUM} is not there (apt-get install chromium)` : false;
-
-/** @type {import('playwright-core').Browser} */
-let browser;
 let demo = '', pair = '', deep = '';
 
-/** @param {string} name @param {Model} model @param {Model} [base] @param {string[]} [more] @returns {string} file */
-function makePage(name, model, base, more = []) {
-	const out = join(FOLDER, `${name}.html`), args = ['--html', out, '--title', name, ...more];
-	for (const [option, m] of /** @type {[string, Model | undefined][]} */ ([['--data', model], ['--base', base]])) {
-		if (!m)
-			continue;
-		const file = join(FOLDER, `${name}${option}.bin`);
-		writeFileSync(file, encodeContainer(m));
-		args.push(option, file);
-	}
-	execFileSync(join(ROOT, 'tools/pack-web'), args);
-	return out;
-}
-
-before(async () => {
-	if (skip || !playwright)
+before(() => {
+	if (skip)
 		return;
-	demo = `file://${makePage('demo', demoModel())}`;
-	pair = `file://${makePage('pair', demoModel(), demoModel())}`;
-	deep = `file://${makePage('deep', deepModel())}`;
-	browser = await playwright.chromium.launch({executablePath: CHROMIUM, args: ['--no-sandbox']});
-});
-
-after(async () => {
-	await browser?.close();
-	rmSync(FOLDER, {recursive: true, force: true});
+	demo = makePage('demo', demoModel());
+	pair = makePage('pair', demoModel(), demoModel());
+	deep = makePage('deep', deepModel());
 });
 
 /** One sample on a stack of 20,000 frames, and the demo's. */
@@ -73,29 +33,6 @@ function deepModel() {
 	}
 	model.samples.stack[0] = n + more - 1;
 	return {...model, stacks: {n: n + more, parent, frame}};
-}
-
-/**
- * What the page says on the console ends the test.
- * @param {string} url
- * @param {(page: Page) => Promise<void>} run
- * @param {{width?: number, height?: number, dark?: boolean}} [how]
- */
-async function onPage(url, run, {width = 1280, height = 800, dark = false} = {}) {
-	const context = await browser.newContext({viewport: {width, height}, colorScheme: dark ? 'dark' : 'light'});
-	try {
-		const page = await context.newPage();
-		/** @type {string[]} */
-		const said = [];
-		page.on('console', m => said.push(`${m.type()}: ${m.text()}`));
-		page.on('pageerror', e => said.push(String(e.stack)));
-		await page.goto(url);
-		await page.waitForSelector('html[data-ready]');
-		await run(page);
-		assert.deepEqual(said, []);
-	} finally {
-		await context.close();
-	}
 }
 
 /** @param {() => Promise<unknown>} ask */
@@ -260,7 +197,7 @@ test('the picture begins where stacks part', {skip}, async () => {
 		frame[more + i] = stacks.frame[i];
 	}
 	model.samples.stack = model.samples.stack.map(s => s < 0 ? s : s + more);
-	await onPage(`file://${makePage('trunk', {...model, stacks: {n: n + more, parent, frame}})}#view=flame`, async page => {
+	await onPage(`${makePage('trunk', {...model, stacks: {n: n + more, parent, frame}})}#view=flame`, async page => {
 		await until(async () => /begins where stacks part/.test(await trail(page)));
 		const top = await page.locator('.flame-scroll').evaluate(e => e.scrollTop);
 		assert.ok(top > 40 * 18, String(top));
@@ -310,7 +247,7 @@ test('source opens on the hottest code there is something to show of', {skip}, a
 	// The hottest has a listing that only says why there is nothing.
 	model.listings = [{function: hot.function, module: known.module, insns: [], places: [], files: [], notes: ['nothing is known of it']}, known];
 	model.meta.hottest = [hot];
-	await onPage(`file://${makePage('unknown', model)}#view=source`, async page => {
+	await onPage(`${makePage('unknown', model)}#view=source`, async page => {
 		await until(async () => await page.locator('.lines .line.active').count() > 0);
 		assert.equal(await page.locator('.code-choice').inputValue(), String(known.function));
 	});
@@ -331,7 +268,7 @@ test('a served page fetches what is not embedded', {skip}, async () => {
 	const server = createServer((request, response) => {
 		const url = new URL(request.url || '/', 'http://x');
 		if (url.pathname === '/token/')
-			response.setHeader('content-type', 'text/html').end(readFileSync(file));
+			response.setHeader('content-type', 'text/html').end(readFileSync(new URL(file)));
 		else if (url.pathname === '/token/listing' && url.searchParams.get('function') === String(f))
 			response.setHeader('content-type', 'application/json').end(JSON.stringify(listing));
 		else
@@ -357,7 +294,7 @@ test('both views fit 800 px and the dark theme', {skip}, () => onPage(`${demo}#v
 }, {width: 800, height: 700, dark: true}));
 
 test('a large session zooms without long frames', {skip}, async () => {
-	const url = `file://${makePage('large', syntheticModel({samples: 60000, stacks: 20000, seed: 4}))}`;
+	const url = makePage('large', syntheticModel({samples: 60000, stacks: 20000, seed: 4}));
 	await onPage(`${url}#view=flame`, async page => {
 		await until(async () => await page.locator('.flame-canvas').evaluate(c => /** @type {HTMLCanvasElement} */(c).width > 300));
 		const at = await rowAt(page, 2, 500);

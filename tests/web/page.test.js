@@ -3,117 +3,13 @@
 // says, names stay text, nothing is said on the console. Debian's Chromium through playwright-core;
 // without them the tests that need them are skipped and say so.
 import assert from 'node:assert/strict';
-import {execFileSync} from 'node:child_process';
-import {existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
-import {tmpdir} from 'node:os';
-import {dirname, join} from 'node:path';
-import {after, before, test} from 'node:test';
-import {fileURLToPath} from 'node:url';
+import {readFileSync, writeFileSync} from 'node:fs';
+import {join} from 'node:path';
+import {before, test} from 'node:test';
 import {GLOSSARY} from '../../web/glossary.js';
-import {encodeContainer} from './encode.js';
+import {chips, fitsInWidth, FOLDER, hasLabels, makePage, names, newContext, onPage, ROOT, skip, until, view,
+	viewNames} from './browser.js';
 import {demoModel, ModelBuilder, syntheticModel} from './synthetic.js';
-
-/** @typedef {import('playwright-core').Page} Page */
-/** @typedef {import('../../web/types.js').Model} Model */
-
-const ROOT = join(dirname(fileURLToPath(import.meta.url)), '../..');
-const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
-const FOLDER = mkdtempSync(join(tmpdir(), 'assay-page-'));
-
-/** @type {typeof import('playwright-core') | null} */
-let playwright = null;
-try {
-	playwright = await import('playwright-core');
-} catch {
-	// Said below.
-}
-const skip = !playwright
-	? 'playwright-core is not installed (npm ci in tests/web)'
-	: !existsSync(CHROMIUM)
-		? `${CHROMIUM} is not there (apt-get install chromium)`
-		: false;
-
-/** @type {import('playwright-core').Browser} */
-let browser;
-
-/** @param {string} name @param {Model} model @param {Model} [base] @returns {string} address */
-function makePage(name, model, base) {
-	const args = ['--html', join(FOLDER, `${name}.html`), '--title', name];
-	for (const [option, m] of /** @type {[string, Model | undefined][]} */ ([
-		['--data', model],
-		['--base', base],
-	])) {
-		if (!m) continue;
-		const file = join(FOLDER, `${name}${option}.bin`);
-		writeFileSync(file, encodeContainer(m));
-		args.push(option, file);
-	}
-	execFileSync(join(ROOT, 'tools/pack-web'), args);
-	return `file://${join(FOLDER, `${name}.html`)}`;
-}
-
-/**
- * A page that is open and has nothing to complain of; what it says on the console ends the test.
- * @param {string} url
- * @param {(page: Page) => Promise<void>} run
- * @param {{width?: number, height?: number, dark?: boolean}} [how]
- */
-async function onPage(url, run, {width = 1280, height = 800, dark = false} = {}) {
-	const context = await browser.newContext({
-		viewport: {width, height},
-		colorScheme: dark ? 'dark' : 'light',
-	});
-	try {
-		const page = await context.newPage();
-		/** @type {string[]} */
-		const said = [];
-		page.on('console', m => said.push(`${m.type()}: ${m.text()}`));
-		page.on('pageerror', e => said.push(String(e.stack)));
-		page.on(
-			'request',
-			r => /^(file|data|blob):/.test(r.url()) || said.push(`asked for ${r.url()}`),
-		);
-		page.on('dialog', d => {
-			said.push(`dialog: ${d.message()}`);
-			d.dismiss();
-		});
-		await page.addInitScript(() => {
-			const w = /** @type {any} */ (window);
-			w.copied = [];
-			Object.defineProperty(navigator, 'clipboard', {
-				value: {writeText: (/** @type {string} */ t) => Promise.resolve(w.copied.push(t))},
-			});
-		});
-		await page.goto(url);
-		await page.waitForSelector('html[data-ready]');
-		await run(page);
-		assert.deepEqual(said, []);
-	} finally {
-		await context.close();
-	}
-}
-
-/** @param {Page} page @param {string} name */
-async function view(page, name) {
-	await page.click(`#views a[data-view="${name}"]`);
-	await page.waitForSelector(`#views a[data-view="${name}"][aria-current]`);
-}
-
-/** @param {Page} page @param {string} [within] */
-const names = (page, within = '') =>
-	page.locator(`${within} .grid .row:not([hidden]) .name`).allInnerTexts();
-
-/** What the page's policy forbids playwright's own waiting to do: asks again and again. @param {() => Promise<unknown>} ask */
-async function until(ask) {
-	for (let i = 0; i < 100; i++) {
-		if (await ask()) return;
-		await new Promise(done => setTimeout(done, 30));
-	}
-	assert.fail(`waited in vain: ${ask}`);
-}
-
-/** @param {Page} page */
-const chips = page => page.locator('#filters .chip span').allInnerTexts();
 
 let demo = '',
 	pair = '',
@@ -128,18 +24,6 @@ before(() => {
 		syntheticModel({samples: 60000, stacks: 20000, functions: 50000, threads: 256}),
 	);
 });
-before(async () => {
-	if (!skip && playwright)
-		browser = await playwright.chromium.launch({
-			executablePath: CHROMIUM,
-			args: ['--no-sandbox'],
-		});
-});
-after(async () => {
-	await browser?.close();
-	rmSync(FOLDER, {recursive: true, force: true});
-});
-
 test('the words of the page are those of the glossary', async () => {
 	const text = readFileSync(join(ROOT, 'docs/glossary.md'), 'utf8');
 	/** @type {{[word: string]: string}} */
@@ -207,11 +91,7 @@ test('text reaches AA contrast on every ground, in light and in dark', () => {
 
 test('every view opens by its link and by its number', {skip}, async () => {
 	await onPage(pair, async page => {
-		const all = await page
-			.locator('#views a')
-			.evaluateAll(links =>
-				links.map(a => /** @type {HTMLElement} */ (a).dataset.view ?? ''),
-			);
+		const all = await viewNames(page);
 		for (const name of [
 			'overview',
 			'flame',
@@ -754,24 +634,10 @@ test('nothing scrolls sideways at 1280 and 800 pixels, in both themes', {skip}, 
 		await onPage(
 			pair,
 			async page => {
-				const all = await page
-					.locator('#views a')
-					.evaluateAll(links =>
-						links.map(a => /** @type {HTMLElement} */ (a).dataset.view ?? ''),
-					);
+				const all = await viewNames(page);
 				for (const name of all) {
 					await view(page, name);
-					const wide = await page.evaluate(
-						() => document.documentElement.scrollWidth - innerWidth,
-					);
-					assert.ok(wide <= 0, `${name} at ${width}: ${wide} too wide`);
-					const grids = await page
-						.locator('.grid')
-						.evaluateAll(g => g.map(e => e.scrollWidth - e.clientWidth));
-					assert.ok(
-						grids.every(x => x <= 0),
-						`${name} at ${width}: a table scrolls`,
-					);
+					await fitsInWidth(page, `${name} at ${width}`);
 				}
 				assert.equal(
 					await page.getAttribute('html', 'data-theme'),
@@ -807,46 +673,10 @@ test('50,000 functions and 256 threads: only what is seen exists', {skip}, async
 
 test('tables, trees and controls have roles and labels', {skip}, async () => {
 	await onPage(pair, async page => {
-		const all = await page
-			.locator('#views a')
-			.evaluateAll(links =>
-				links.map(a => /** @type {HTMLElement} */ (a).dataset.view ?? ''),
-			);
+		const all = await viewNames(page);
 		for (const name of all) {
 			await view(page, name);
-			const bare = await page.evaluate(() =>
-				[
-					...document.querySelectorAll(
-						'button, a, input, canvas, [role=grid], [role=treegrid]',
-					),
-				]
-					.filter(
-						e =>
-							!e.closest('[hidden]') &&
-							e.getAttribute('aria-hidden') !== 'true' &&
-							!e.closest('[aria-hidden=true]'),
-					)
-					.filter(
-						e =>
-							!e.getAttribute('aria-label') &&
-							!e.textContent?.trim() &&
-							!e.closest('label') &&
-							!e.closest('[tabindex][aria-label]'),
-					)
-					.map(e => e.outerHTML.slice(0, 120)),
-			);
-			assert.deepEqual(bare, [], name);
-			// axe: nested-interactive
-			const nested = await page.evaluate(() =>
-				[
-					...document.querySelectorAll(
-						'button, a, [role=option], [role=button], [role=tab], [role=img], canvas[role]',
-					),
-				]
-					.filter(e => e.querySelector('button, a, input, select, summary, [tabindex]'))
-					.map(e => e.outerHTML.slice(0, 160)),
-			);
-			assert.deepEqual(nested, [], name);
+			await hasLabels(page, name);
 		}
 		await view(page, 'tree');
 		assert.equal(await page.locator('.grid').getAttribute('role'), 'treegrid');
@@ -873,7 +703,7 @@ test('damaged data is said, not hidden', {skip}, async () => {
 	const file = join(FOLDER, 'damaged.html');
 	const text = readFileSync(new URL(demo), 'utf8');
 	writeFileSync(file, text.replace(/(id="profile">\s*.{400}).{300}/s, '$1'));
-	const context = await browser.newContext();
+	const context = await newContext();
 	const page = await context.newPage();
 	await page.goto(`file://${file}`);
 	await page.waitForSelector('[role=alert]');
