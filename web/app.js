@@ -11,8 +11,9 @@ import {closeLayer, openDialog, openMenu, sayStatus, showTip, watchLayer} from '
 import {glossaryList} from './glossary.js';
 import {FilterBar} from './filterbar.js';
 import {makeMemoryOverview, makeMemoryTime} from './memoryview.js';
-import {isMemory} from './memory.js';
-import {makeOverview, exitText, functionName} from './overview.js';
+import {isMemory, momentName, momentsOf} from './memory.js';
+import {makeOverview} from './overview.js';
+import {exitText, functionName} from './firstscreen.js';
 import {TableView} from './tableview.js';
 import {TreeView} from './treeview.js';
 import {SandwichView} from './sandwichview.js';
@@ -88,7 +89,7 @@ class App {
 	/** @param {Model} model @param {Model | null} base */
 	constructor(model, base) {
 		this.model = model;
-		this.base = base;
+		this.other = base;
 		this.state = defaultState();
 		/** @type {Map<ViewName, View>} */
 		this.views = new Map();
@@ -105,14 +106,15 @@ class App {
 		this.slowKey = '';
 		/** @type {View | null} */
 		this.shown = null;
-		this.list = APP_VIEWS.filter(v => v.name !== 'diff' || base);
+		this.list = APP_VIEWS.filter(v => v.name !== 'diff' || base || momentsOf(model).length);
 		this.filters = new FilterBar(this, part('filters'));
 		this.makeFrame();
 		this.listen();
 		// The command line's filters are where an address without any begins, in a view that has them.
 		if (location.hash.length < 2 && this.model.meta.query)
 			history.replaceState(null, '', '#' +
-				encodeState({...defaultState(), view: 'flame', query: this.model.meta.query}));
+				encodeState({...defaultState(), view: this.model.meta.query.since ? 'diff' : 'flame',
+					query: this.model.meta.query}));
 		this.arrive();
 	}
 
@@ -123,9 +125,14 @@ class App {
 		const more = {...this.state.more, ...change.more};
 		for (const [k, v] of Object.entries(more)) if (!v) delete more[k];
 		const view = change.view ?? this.state.view;
+		let query = change.query ?? this.state.query;
+		// Of one session with marks: what came since the last one, until others are chosen.
+		if (change.view === 'diff' && !this.other && !query.since && momentsOf(this.model).length)
+			query = {...query, since: momentsOf(this.model).length + 1};
 		return {
 			...this.state,
 			...change,
+			query,
 			more,
 			view: this.list.some(v => v.name === view) ? view : 'sandwich',
 		};
@@ -181,7 +188,17 @@ class App {
 		return this.error;
 	}
 
+	get base() {
+		return this.other ?? (this.state.query.since ? this.model : null);
+	}
+
+	baseName() {
+		const {since} = this.state.query;
+		return this.other ? this.other.meta.file : since ? momentName(this.model, since) : '';
+	}
+
 	baseProfile() {
+		if (!this.other && this.base) return this.momentProfile();
 		const {threads, transforms, from, to, ...query} = this.state.query;
 		const key = JSON.stringify(query);
 		if (!this.base) return null;
@@ -199,6 +216,19 @@ class App {
 				};
 			} catch {
 				this.madeBase ??= {key: '', profile: makeProfile(this.base, defaultQuery())};
+			}
+		return this.madeBase.profile;
+	}
+
+	/** The same session at the moment it is compared with, under the same query. */
+	momentProfile() {
+		const {since, ...query} = this.state.query,
+			key = JSON.stringify(this.state.query);
+		if (this.madeBase?.key !== key)
+			try {
+				this.madeBase = {key, profile: makeProfile(this.model, {...query, at: since})};
+			} catch {
+				this.madeBase = {key, profile: makeProfile(this.model, {...defaultQuery(), at: since})};
 			}
 		return this.madeBase.profile;
 	}

@@ -166,7 +166,7 @@ export function functionColors(model, mode, dark) {
 		return scaleColors(model, INTERVAL_COLORS[theme], ['± ≤ 5 %', '≤ 10 %', '≤ 25 %', '≤ 50 %', 'wider'],
 			'half width of the 95 % interval, as part of the value');
 	if (mode === 'diff')
-		return scaleColors(model, DIFF_COLORS[theme], ['less', '', '', 'not resolved', '', '', 'more'],
+		return scaleColors(model, DIFF_COLORS[theme], ['less', '', '', model.meta.memory ? 'the same' : 'not resolved', '', '', 'more'],
 			'colour only where the interval of the change leaves out 0');
 	const colors = [...GROUP_COLORS[theme], REST_COLOR[theme]], rest = colors.length - 1;
 	const index = new Uint8Array(model.functions.n).fill(rest);

@@ -47,8 +47,9 @@ export const MODEL_COLUMNS = {
 	heap: {
 		thread: Uint32Array, stack: Int32Array, folded: Int32Array, end: Uint16Array,
 		domain: Uint8Array, allocs: Float64Array, bytes: Float64Array, live: Float64Array,
-		peak: Float64Array, churn: Float64Array, growth: Float64Array,
+		peak: Float64Array, churn: Float64Array, growth: Float64Array, leaked: Float64Array,
 	},
+	heapMarks: {moment: Uint32Array, row: Uint32Array, bytes: Float64Array},
 	heapTimes: {
 		process: Uint32Array, time: Float64Array, live: Float64Array, high: Float64Array,
 		mapped: Float64Array, resident: Float64Array,
@@ -300,6 +301,7 @@ function checkModel(m) {
 	checkRange('thread of memory', m.heap.thread, m.threads.length);
 	checkRange('stack of memory', m.heap.stack, st.n, -1);
 	checkRange('folded stack of memory', m.heap.folded, st.n, -1);
+	checkRange('row of a mark', m.heapMarks.row, m.heap.n);
 	checkRange('process of memory', m.heapTimes.process, m.processes.length);
 }
 

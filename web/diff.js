@@ -8,6 +8,9 @@
 // Not here, but there: functions that only one build inlines counted for their callers, Rust's two
 // manglings, the runs of one session as runs.
 //
+// Sessions of memory were counted: each difference is one, and there is nothing to judge. Their shares are
+// then of a common whole, so that they can be set against each other as amounts.
+//
 // It speaks of these two runs. How runs of one program differ among themselves more than their rows
 // show is for several sessions a side: assay diff A1 A2 A3 --vs B1 B2 B3.
 import {KEY_ALL, KeyTree} from './ktree.js';
@@ -182,6 +185,10 @@ export class Diff {
 		/** Rows that levels are adjusted for. */
 		this.tests = {self: 0, total: 0};
 		this.drift = NaN;
+		/** Both sides were counted, not sampled. */
+		this.counted = isCounted(a) && isCounted(b);
+		/** What shares of each side are fractions of: amounts of memory are compared, not shares. */
+		this.wholes = this.counted ? Array(2).fill(Math.max(a.weight, b.weight)) : [a.weight, b.weight];
 		this.rows = this.makeRows();
 	}
 
@@ -221,6 +228,25 @@ export class Diff {
 		return {value: 0, low: 0, high: n ? proportionInterval(0, n, Z)[1] : 1, samples: 0};
 	}
 
+	/** A share of one side as an amount. @param {number} share */
+	amount(share) {
+		return Math.round(share * this.wholes[1]);
+	}
+
+	/**
+	 * A share as a fraction of its side's whole here.
+	 * @param {Share} s
+	 * @param {Profile} profile
+	 * @param {number} whole
+	 * @returns {Share}
+	 */
+	scaled(s, profile, whole) {
+		if (!this.counted)
+			return s;
+		const value = whole && profile.weight ? s.value * profile.weight / whole : 0;
+		return {value, low: value, high: value, samples: s.samples};
+	}
+
 	/** @returns {DiffRow[]} */
 	makeRows() {
 		const {a, b} = this, noneA = this.none(a), noneB = this.none(b);
@@ -242,12 +268,16 @@ export class Diff {
 				const row = rows.get(key) ?? {key, keyA: -1, keyB: -1,
 					a: {self: noneA, total: noneA},
 					b: {self: noneB, total: noneB}, self: NO_CHANGE, total: NO_CHANGE};
-				row[side] = {self: r.self.samples ? r.self : this.none(profile), total: r.total};
+				const whole = this.wholes[side === 'a' ? 0 : 1];
+				row[side] = {self: this.scaled(r.self.samples ? r.self : this.none(profile), profile, whole),
+					total: this.scaled(r.total, profile, whole)};
 				row[side === 'a' ? 'keyA' : 'keyB'] = r.key;
 				rows.set(key, row);
 			}
 		}
 		const list = Array.from(rows.values());
+		if (this.counted)
+			return this.countedRows(list);
 		const selfs = list.map(r => pairOf(r.a.self, r.b.self));
 		// Crates and files are too few to tell: whatever rows are, it is learned from functions.
 		const functions = this.by === 'function' ? null : new Diff(this.a, this.b, 'function');
@@ -258,6 +288,21 @@ export class Diff {
 		return list.sort((x, y) => Number(y.self.resolved) - Number(x.self.resolved) ||
 			Math.abs(y.self.delta) - Math.abs(x.self.delta) ||
 			Math.abs(y.total.delta) - Math.abs(x.total.delta) || x.key - y.key);
+	}
+
+	/** Rows that have something on a side; each difference is one. @param {DiffRow[]} rows */
+	countedRows(rows) {
+		for (const r of rows)
+			for (const which of /** @type {const} */ (['self', 'total'])) {
+				const delta = r.b[which].value - r.a[which].value, steps = this.amount(r.b[which].value) -
+					this.amount(r.a[which].value);
+				r[which] = {delta, low: delta, high: delta, resolved: steps !== 0, shareOnly: false,
+					verdict: steps > 0 ? 'up' : steps < 0 ? 'down' : 'equal'};
+			}
+		return rows.filter(r => r.a.total.value > 0 || r.b.total.value > 0)
+			.sort((x, y) => Math.abs(y.self.delta) - Math.abs(x.self.delta) ||
+				y.b.self.value - x.b.self.value || Math.abs(y.total.delta) - Math.abs(x.total.delta) ||
+				y.b.total.value - x.b.total.value || x.key - y.key);
 	}
 
 	/** @param {DiffRow[]} rows @param {'self' | 'total'} which */
@@ -325,19 +370,26 @@ export function diffTree(diff, o = {}) {
 		return {profile, tree, to};
 	});
 	union.count();
-	const shares = sides.map(({profile, tree, to}) => {
-		const share = new Float64Array(union.n);
+	const shares = sides.map(({tree, to}, side) => {
+		const share = new Float64Array(union.n), whole = diff.wholes[side];
 		for (let i = 0; i < tree.n; i++) {
-			if (!profile.weight)
+			if (!whole)
 				continue;
-			share[to[i]] += tree.total[i] / profile.weight;
-			union.self[to[i]] += tree.self[i] / profile.weight / 2;
+			share[to[i]] += tree.total[i] / whole;
+			union.self[to[i]] += tree.self[i] / whole / 2;
 			union.selfSamples[to[i]] += i ? tree.samples[i] : 0;
 		}
 		return share;
 	});
 	return {tree: unionTree(union, shares), a: shares[0], b: shares[1],
-		verdict: nodeVerdicts(diff, union.n, sides)};
+		verdict: diff.counted ? Int8Array.from(shares[0], (a, i) =>
+			Math.sign(diff.amount(shares[1][i]) - diff.amount(a))) : nodeVerdicts(diff, union.n, sides)};
+}
+
+/** @param {Profile} profile */
+function isCounted(profile) {
+	const {unit} = profile.model.meta;
+	return unit === 'bytes' || unit === 'count';
 }
 
 /**

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Two sessions: what takes a larger or a smaller share now, with the interval of the change.
-// Colour and a word stand only where the data decide; the rest is said to be open.
+// Colour and a word stand only where the data decide; the rest is said to be open. Of memory, which is
+// counted, amounts: of two sessions, or of two moments of one.
 import {el, fill} from './page.js';
 import {Grid} from './grid.js';
 import {segments, TABLE_BY} from './tableview.js';
 import {makeDiff} from './diff.js';
 import {alignedText} from './text.js';
-import {count, duration, shareText} from './format.js';
+import {count, duration, shareText, signed, weight} from './format.js';
 import {fillShare, fillMarked, searchPattern, whereText} from './cells.js';
+import {term} from './glossary.js';
+import {measureOf, momentChoices, momentName, momentsOf} from './memory.js';
 
 /** @typedef {import('./page.js').Page} Page */
+/** @typedef {import('./types.js').Model} Model */
 /** @typedef {import('./diff.js').DiffRow} DiffRow */
 /** @typedef {import('./diff.js').Diff} Diff */
 /** @typedef {import('./types.js').By} By */
@@ -37,10 +41,22 @@ export function changeVerdict(row, which) {
 	return [`${c.verdict}${presence}`, c.verdict === 'up' ? 'bad' : 'good'];
 }
 
+/**
+ * What changed of an amount, beside the figures: "new", "gone", "+12.3 %".
+ * @param {number} a
+ * @param {number} b
+ */
+export function amountNote(a, b) {
+	if (!a || !b) return a === b ? '' : a ? 'gone' : 'new';
+	const change = (100 * (b - a)) / a;
+	return a === b ? '' : `${change < 0 ? '−' : '+'}${Math.abs(change).toFixed(Math.abs(change) < 1000 ? 1 : 0)} %`;
+}
+
 export class DiffView {
 	/** @param {Page} page */
 	constructor(page) {
 		this.page = page;
+		this.counted = !!page.model.meta.memory;
 		/** @type {DiffRow[]} */
 		this.rows = [];
 		/** @type {import('./diff.js').Diff | null} */
@@ -81,6 +97,7 @@ export class DiffView {
 				{class: 'bar'},
 				this.by.element,
 				this.which.element,
+				...this.makeMoments(),
 				el('span', {class: 'fill'}),
 				this.note,
 			),
@@ -94,10 +111,86 @@ export class DiffView {
 		return this.page.state.more['diff.which'] === 'total' ? 'total' : 'self';
 	}
 
+	/** The two moments of one session that are compared. */
+	makeMoments() {
+		const {page} = this,
+			{model} = page;
+		/** @type {HTMLSelectElement[]} */
+		const selects = [];
+		this.moments = selects;
+		if (page.other || !momentsOf(model).length) return [];
+		const choice = (/** @type {string} */ label, /** @type {'since' | 'at'} */ field, /** @type {[number, string][]} */ list) => {
+			const select = /** @type {HTMLSelectElement} */ (
+				el(
+					'select',
+					{
+						'aria-label': label,
+						onchange: (/** @type {Event} */ event) => {
+							const value = Number(/** @type {HTMLSelectElement} */ (event.target).value);
+							page.go({query: {...page.state.query, [field]: value}});
+						},
+					},
+					...list.map(([k, text]) => el('option', {value: k}, text)),
+				)
+			);
+			selects.push(select);
+			return el('label', {class: 'moment'}, el('span', {class: 'soft'}, label), select);
+		};
+		const all = momentChoices(model);
+		return [el('span', {class: 'soft note'}, term('mark', 'Marks')), choice('from', 'since', [[0, '–'], ...all]), choice('to', 'at', [...all.slice(1), [0, 'the end']])];
+	}
+
+	/** Amounts before and after, with the change. @returns {import('./grid.js').Column[]} */
+	amountColumns() {
+		const side = (/** @type {number} */ i) => this.amounts(this.rows[i]);
+		const column = (
+			/** @type {string} */ id,
+			/** @type {string} */ title,
+			/** @type {string} */ width,
+			/** @type {(i: number, cell: HTMLElement) => void} */ cell,
+		) => ({id, title, width, class: 'number', right: true, sortable: true, cell});
+		return [
+			column('change', 'Change', '88px', (i, cell) => {
+				const [a, b] = side(i);
+				fill(cell, el('span', {class: `v ${a === b ? 'faint' : b > a ? 'bad' : 'good'}`}, signed(b - a, this.unit())));
+			}),
+			{
+				...column('note', '', '84px', (i, cell) => {
+					cell.textContent = amountNote(...side(i));
+				}),
+				sortable: false,
+				spare: true,
+			},
+			{
+				...column('before', 'Before', '92px', (i, cell) => {
+					cell.textContent = weight(side(i)[0], this.unit());
+				}),
+				spare: true,
+			},
+			column('now', 'After', '84px', (i, cell) => {
+				cell.textContent = weight(side(i)[1], this.unit());
+			}),
+		];
+	}
+
+	unit() {
+		return this.page.profile().model.meta.unit;
+	}
+
+	/** Of a row before and after. @param {DiffRow} r @returns {[number, number]} */
+	amounts(r) {
+		const diff = /** @type {Diff} */ (this.diff),
+			which = this.shares();
+		return [diff.amount(r.a[which].value), diff.amount(r.b[which].value)];
+	}
+
 	/** @returns {import('./grid.js').Column[]} */
 	columns() {
-		const name = (/** @type {number} */ i) =>
-			/** @type {Diff} */ (this.diff).name(this.rows[i].key);
+		return [...(this.counted ? this.amountColumns() : this.shareColumns()), ...this.nameColumns()];
+	}
+
+	/** @returns {import('./grid.js').Column[]} */
+	shareColumns() {
 		return [
 			{
 				id: 'change',
@@ -164,10 +257,18 @@ export class DiffView {
 						},
 					]
 				: []),
+		];
+	}
+
+	/** @returns {import('./grid.js').Column[]} */
+	nameColumns() {
+		const name = (/** @type {number} */ i) =>
+			/** @type {Diff} */ (this.diff).name(this.rows[i].key);
+		return [
 			{
 				id: 'name',
 				title: 'Name',
-				width: 'minmax(0, 3fr)',
+				width: 'minmax(90px, 3fr)',
 				class: 'name',
 				sortable: true,
 				cell: (i, cell) => {
@@ -180,6 +281,7 @@ export class DiffView {
 				title: 'Where',
 				width: 'minmax(80px, 1fr)',
 				class: 'where',
+				spare: true,
 				cell: (i, cell) => {
 					cell.textContent = whereText(name(i));
 				},
@@ -212,10 +314,7 @@ export class DiffView {
 			now = page.profile(),
 			base = page.baseProfile();
 		if (!base) {
-			fill(
-				this.note,
-				'There is no second session in this report: assay view --diff OLD.assay NEW.assay',
-			);
+			this.showNothing();
 			return;
 		}
 		const by = ['function', 'file', 'crate', 'module'].includes(state.by)
@@ -232,10 +331,24 @@ export class DiffView {
 		this.of = [base, now];
 		this.key0 = key;
 		this.by.set(by);
+		for (const [i, field] of /** @type {['since', 'at']} */ (['since', 'at']).entries())
+			if (this.moments?.[i]) this.moments[i].value = String(state.query[field] ?? 0);
 		this.which.set(this.shares() === 'total' ? 'total' : '');
 		this.arrange(sort);
 		this.grid.setSorted(sort.replace(/-$/, ''), !sort.endsWith('-'));
 		this.grid.setRows(this.rows.length);
+	}
+
+	/** Nothing is compared. */
+	showNothing() {
+		const asked = this.moments?.length ? 'Choose a mark to begin from.' : 'There is no second session in this report: assay view --diff OLD.assay NEW.assay';
+		for (const select of this.moments ?? []) select.value = '0';
+		this.diff = null;
+		this.of = [null, null];
+		this.rows = [];
+		fill(this.note, asked);
+		fill(this.trust);
+		this.grid.setRows(0);
 	}
 
 	/** @param {string} sort */
@@ -245,6 +358,8 @@ export class DiffView {
 		const re = this.page.state.search ? searchPattern(this.page.state.search) : null;
 		this.rows = diff.rows.filter(r => {
 			const n = diff.name(r.key);
+			// Of memory: what has nothing of the measure is no row, as in assay diff.
+			if (this.counted && !r.a[which].value && !r.b[which].value) return false;
 			return !re || [n.brief, n.full, n.crate, n.module].some(t => t && t.search(re) >= 0);
 		});
 		const column = sort.replace(/-$/, ''),
@@ -269,6 +384,10 @@ export class DiffView {
 
 	/** What the rows come to, and how far that can be believed. @param {Diff} diff @param {'self' | 'total'} which */
 	say(diff, which) {
+		if (diff.counted) {
+			this.sayAmounts(diff);
+			return;
+		}
 		const n = {up: 0, down: 0, equal: 0, undecided: 0};
 		for (const r of diff.rows) n[r[which].verdict]++;
 		fill(
@@ -293,6 +412,28 @@ export class DiffView {
 		);
 	}
 
+	/** @param {Diff} diff */
+	sayAmounts(diff) {
+		const {page} = this,
+			{query} = page.state,
+			unit = this.unit();
+		const [a, b] = [diff.a.weight, diff.b.weight];
+		const which = this.shares(),
+			all = diff.rows.filter(r => r.a[which].value || r.b[which].value),
+			changed = all.filter(r => r[which].resolved).length;
+		fill(this.note, `${count(changed)} changed, ${count(all.length - changed)} the same`);
+		const side = (/** @type {Model} */ model, /** @type {number} */ moment) =>
+			page.other ? model.meta.file : momentName(model, moment);
+		fill(
+			this.trust,
+			el('b', {}, measureOf(page.model, query)?.label ?? ''),
+			`: ${side(diff.a.model, query.since ?? 0)} ${weight(a, unit)}, ${side(diff.b.model, query.at ?? 0)} ${weight(b, unit)}: `,
+			el('b', {class: 'number'}, signed(b - a, unit)),
+			a && b && a !== b ? `, ${amountNote(a, b)}` : '',
+			'. Counted, not sampled: every difference is one.',
+		);
+	}
+
 	/** @param {number} i */
 	functionOf(i) {
 		const row = this.rows[i],
@@ -306,6 +447,21 @@ export class DiffView {
 		const {diff} = this,
 			which = this.shares();
 		if (!diff) return '';
+		if (diff.counted)
+			return alignedText(
+				[
+					{title: 'before', right: true},
+					{title: 'after', right: true},
+					{title: 'change', right: true},
+					{title: '', right: true},
+					{title: 'name'},
+				],
+				this.rows.slice(0, 1000).map(r => {
+					const [a, b] = this.amounts(r),
+						unit = this.unit();
+					return [weight(a, unit), weight(b, unit), signed(b - a, unit), amountNote(a, b), diff.name(r.key).brief];
+				}),
+			);
 		return alignedText(
 			[
 				{title: 'change', right: true},

@@ -4,7 +4,7 @@
 import {el, fill, cssColor} from './page.js';
 import {count, percent, weight} from './format.js';
 import {openPanel, showTip} from './layer.js';
-import {isMemory, measureOf, measuredModel, measuresOf} from './memory.js';
+import {isMemory, measureOf, measuredModel, measuresOf, momentName} from './memory.js';
 import {defaultQuery} from './query.js';
 import {searchNames} from './tree.js';
 import {lostLine, marked} from './timeline.js';
@@ -120,6 +120,13 @@ export function queryChips(page) {
 			title: 'what stands between the program and its allocator',
 			without: {plumbing: false},
 		});
+	for (const [field, label] of /** @type {['since' | 'at', string][]} */ ([['since', 'since'], ['at', 'at']]))
+		if (query[field])
+			chips.push({
+				label: `${label} ${momentName(model, query[field] ?? 0)}`,
+				title: field === 'since' ? 'compared with what was live then' : 'what was live then',
+				without: {[field]: 0},
+			});
 	const brief = (/** @type {number} */ f) => strings[functions.brief[f]] ?? '?';
 	const crate = (/** @type {number} */ f) => strings[functions.crate[f]] || '?';
 	query.transforms.forEach((t, i) => {
@@ -236,7 +243,8 @@ export class FilterBar {
 					'aria-label': 'Measure',
 					onchange: (/** @type {Event} */ event) => {
 						const {value} = /** @type {HTMLSelectElement} */ (event.target);
-						this.change({measure: value === model.meta.memory?.measure ? '' : value});
+						// Moments are of what is live.
+						this.change({measure: value === model.meta.memory?.measure ? '' : value, at: 0, since: 0});
 					},
 				},
 				...measuresOf(model).map(m => el('option', {value: m.name, title: m.words}, m.label)),

@@ -14,7 +14,7 @@ import { shortPath } from './codeview.js';
 import { branchDepth, callTree, nodePath, nodeSelfShare, nodeShare, searchNames } from './tree.js';
 import { keyShare } from './table.js';
 import { diffTree, makeDiff } from './diff.js';
-import { count, percent, points, shareText, weight } from './format.js';
+import { count, percent, points, shareText, signed, weight } from './format.js';
 import { isMemory } from './memory.js';
 import { alignedText, treeText } from './text.js';
 
@@ -408,7 +408,9 @@ class FlameView {
 		const name = this.about(scene, tree.key[node]), unit = profile.model.meta.unit;
 		/** @type {[string, string][]} */
 		const rows = [];
-		if (diff && scene.a && scene.b && scene.verdict) {
+		if (diff?.counted && scene.a && scene.b) {
+			rows.push(...this.amountFacts(diff, {a: scene.a[node], b: scene.b[node], key: tree.key[node]}));
+		} else if (diff && scene.a && scene.b && scene.verdict) {
 			const a = scene.a[node], b = scene.b[node];
 			rows.push(['base', percent(a)], ['now', percent(b)], ['change', `${points(b - a)} points, ${
 				['resolved: less', 'not resolved', 'resolved: more'][scene.verdict[node] + 1]}`]);
@@ -439,6 +441,23 @@ class FlameView {
 			rows.push(['file', name.line ? `${file}:${name.line}` : file]);
 		}
 		return {title: node ? name.full || name.brief : this.nameOf(0), rows};
+	}
+
+	/**
+	 * Of memory: amounts of both sides.
+	 * @param {import('./diff.js').Diff} diff
+	 * @param {{a: number, b: number, key: number}} node
+	 * @returns {[string, string][]}
+	 */
+	amountFacts(diff, {a, b, key}) {
+		const {unit} = diff.b.model.meta, row = diff.rows.find(r => r.key === key);
+		const text = (/** @type {number} */ share) => weight(diff.amount(share), unit);
+		const change = (/** @type {number} */ from, /** @type {number} */ to) => signed(diff.amount(to) - diff.amount(from), unit);
+		/** @type {[string, string][]} */
+		const rows = [['before', text(a)], ['after', text(b)], ['change', change(a, b)]];
+		if (row)
+			rows.push(['in all', `self ${change(row.a.self.value, row.b.self.value)}, total ${change(row.a.total.value, row.b.total.value)}`]);
+		return rows;
 	}
 
 	/**
@@ -588,11 +607,13 @@ class FlameView {
 		const scene = this.makeScene(), {tree, a, b, verdict} = scene;
 		if (!a || !b || !verdict)
 			return treeText(scene.profile, tree, {minShare: 0.001});
-		const rows = [];
+		const rows = [], diff = /** @type {import('./diff.js').Diff} */(scene.diff);
+		const side = (/** @type {number} */ share) =>
+			diff.counted ? weight(diff.amount(share), diff.b.model.meta.unit) : percent(share);
 		for (let i = 1; i < tree.n; i++)
 			if (Math.max(a[i], b[i]) >= 0.002)
-				rows.push([percent(a[i]), percent(b[i]), ['less', '', 'more'][verdict[i] + 1], '  '.repeat(tree.depth[i] - 1) + this.nameOf(i)]);
-		return alignedText([{title: 'base', right: true}, {title: 'now', right: true}, {title: 'resolved'}, {title: 'function'}], rows);
+				rows.push([side(a[i]), side(b[i]), ['less', '', 'more'][verdict[i] + 1], '  '.repeat(tree.depth[i] - 1) + this.nameOf(i)]);
+		return alignedText([{title: 'base', right: true}, {title: 'now', right: true}, {title: diff.counted ? 'change' : 'resolved'}, {title: 'function'}], rows);
 	}
 
 	svg() {

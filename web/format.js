@@ -106,6 +106,15 @@ export function weight(w, unit) {
 }
 
 /**
+ * A difference with its sign; none has none.
+ * @param {number} w
+ * @param {import('./types.js').Unit} unit
+ */
+export function signed(w, unit) {
+	return `${w > 0 ? '+' : w < 0 ? '−' : ''}${weight(Math.abs(w), unit)}`;
+}
+
+/**
  * @param {string} text
  * @param {number} max  characters, at least 3
  */

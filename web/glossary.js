@@ -25,15 +25,20 @@ export const GLOSSARY = {
 	lost: 'Samples that were due but are not in the session, because the kernel or assay could not keep up.',
 	'lost block':
 		'One that nothing points to any more; indirectly lost: only lost blocks do. Possibly: all ways to it go through a pointer inside of a block. Still reachable: pointers lead to it.',
+	mark: 'A named moment of a run, set from outside or by the program itself; what was live then is kept.',
 	measure:
 		'What the figures of a session of memory are in: allocs (calls that allocate), bytes (asked for), live (at the end), peak (when the process had most), churn (freed almost at once), growth (over the run), leaked (lost, where leaks were looked for), mapped (outside the allocator).',
 	module: 'A file with code that the program ran: the executable, a library, the kernel, the vDSO.',
 	'not separable':
 		'Rows whose order these data do not decide: their difference is smaller than its own error.',
 	peak: 'The moment when a process had most bytes allocated; what each stack had just then adds up to it.',
+	'pinned page':
+		'A page of memory that is nearly empty and cannot be given back, because a few live blocks lie in it.',
 	recorder: 'The part of assay that runs beside the program; its CPU time is measured and shown.',
 	'repaired stack':
 		'A stack whose outer part was read a moment after the sample and checked to belong to it.',
+	resident:
+		"In the machine's memory, as the system counts it; what was asked for and never touched is not.",
 	sample: 'One look at one thread: which stack it has, after a stretch of CPU time.',
 	self: 'Time in the function itself, without what it called.',
 	session:

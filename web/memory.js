@@ -8,6 +8,10 @@
 /** @typedef {import('./types.js').MeasureName} MeasureName */
 /** @typedef {import('./types.js').Bin} Bin */
 
+// Moments of a session in a query (`at`, `since`): 0 none, 1 the start, from 2 on the marks.
+export const MOMENT_START = 1;
+const MOMENT_FIRST_MARK = 2;
+
 /** @type {{name: MeasureName, label: string, unit: 'bytes' | 'count', words: string, domain: number}[]} */
 export const MEASURES = [
 	{name: 'peak', label: 'Peak', unit: 'bytes', domain: 0, words: 'bytes that were allocated when the whole was at its peak'},
@@ -16,6 +20,7 @@ export const MEASURES = [
 	{name: 'bytes', label: 'Bytes', unit: 'bytes', domain: 0, words: 'bytes asked for'},
 	{name: 'churn', label: 'Churn', unit: 'count', domain: 0, words: 'blocks freed before their thread had made 1,024 more allocations'},
 	{name: 'growth', label: 'Growth', unit: 'bytes', domain: 0, words: 'bytes grown over the run, as a line through it'},
+	{name: 'leaked', label: 'Leaked', unit: 'bytes', domain: 0, words: 'bytes that nothing points to, and what only these lead to'},
 	{name: 'mapped', label: 'Mapped', unit: 'bytes', domain: 1, words: 'bytes mapped outside the allocator when mappings were at their peak'},
 ];
 
@@ -33,6 +38,8 @@ export function measureOf(model, query) {
 	const {memory} = model.meta;
 	if (!memory)
 		return null;
+	if (query.at || query.since)
+		return MEASURES.find(m => m.name === 'live') ?? MEASURES[0];
 	return MEASURES.find(m => m.name === query.measure) ??
 		MEASURES.find(m => m.name === memory.measure) ?? MEASURES[0];
 }
@@ -53,6 +60,34 @@ function columnOf(model, name) {
 	return name === 'mapped' ? model.heap.peak : model.heap[name];
 }
 
+/** @param {Model} model @returns {import('./types.js').Moment[]} */
+export function momentsOf(model) {
+	return model.meta.memory?.moments ?? [];
+}
+
+/** How a query's moment is called. @param {Model} model @param {number} moment */
+export function momentName(model, moment) {
+	return moment === MOMENT_START ? 'the start' : momentsOf(model)[moment - MOMENT_FIRST_MARK]?.name ?? 'the end';
+}
+
+/** All that a query may name, with their names. @param {Model} model @returns {[number, string][]} */
+export function momentChoices(model) {
+	return [MOMENT_START, ...momentsOf(model).map((_, i) => i + MOMENT_FIRST_MARK)].map(k => [k, momentName(model, k)]);
+}
+
+/**
+ * Live bytes per row at a moment.
+ * @param {Model} model
+ * @param {number} moment
+ */
+function liveAt(model, moment) {
+	const {heap, heapMarks: marks} = model, live = new Float64Array(heap.n);
+	for (let i = 0; i < marks.n; i++)
+		if (marks.moment[i] === moment - MOMENT_FIRST_MARK)
+			live[marks.row[i]] += marks.bytes[i];
+	return live;
+}
+
 /** @type {WeakMap<Model, Map<string, Model>>} */
 const measuredModels = new WeakMap();
 
@@ -67,12 +102,13 @@ export function measuredModel(model, query) {
 	const measure = measureOf(model, query);
 	if (!measure)
 		return model;
-	const key = `${measure.name} ${query.plumbing ? 1 : 0}`, known = measuredModels.get(model) ?? new Map();
+	const at = query.at ?? 0, key = `${measure.name} ${query.plumbing ? 1 : 0} ${at}`, known = measuredModels.get(model) ?? new Map();
 	measuredModels.set(model, known);
 	let made = known.get(key);
 	if (!made) {
 		made = {...model, meta: {...model.meta, unit: measure.unit},
-			samples: heapSamples(model, measure, !!query.plumbing)};
+			samples: heapSamples(model, {domain: measure.domain, plumbing: !!query.plumbing,
+				weight: at ? liveAt(model, at) : columnOf(model, measure.name)})};
 		known.set(key, made);
 	}
 	return made;
@@ -80,15 +116,14 @@ export function measuredModel(model, query) {
 
 /**
  * @param {Model} model
- * @param {{name: MeasureName, domain: number}} measure
- * @param {boolean} plumbing
+ * @param {{domain: number, plumbing: boolean, weight: Float64Array}} what
  * @returns {Model['samples']}
  */
-function heapSamples(model, measure, plumbing) {
-	const {heap} = model, weight = columnOf(model, measure.name);
+function heapSamples(model, {domain, plumbing, weight}) {
+	const {heap} = model;
 	const rows = [];
 	for (let i = 0; i < heap.n; i++)
-		if (heap.domain[i] === measure.domain)
+		if (heap.domain[i] === domain)
 			rows.push(i);
 	const stack = plumbing ? heap.stack : heap.folded;
 	return {n: rows.length, time: new Float64Array(rows.length), cpu: new Uint16Array(rows.length),

@@ -2,14 +2,14 @@
 // A session of memory: its first screen, and what was allocated over time. Figures were counted, so
 // they have no intervals.
 import {el, fill, cssColor} from './page.js';
-import {plainWords, sentence, sentenceText, term, termMark} from './glossary.js';
+import {plainWords, term, termMark} from './glossary.js';
 import {bytes, count, duration, middle, percent, shareText} from './format.js';
 import {bucketLine, liveLine, measureOf, withoutTails} from './memory.js';
-import {fillMeter, whereText} from './cells.js';
 import {axisLabel, drawAxis, sizedCanvas} from './lanes.js';
 import {showTip} from './layer.js';
 import {defaultQuery} from './query.js';
-import {exitText, functionName, overviewNext, overviewTarget, overviewTrust} from './overview.js';
+import {fact, firstScreen, functionName, hotCard, runSection} from './firstscreen.js';
+import {figuresTable, leaksCard, residentCards} from './leaksview.js';
 
 /** @typedef {import('./page.js').Page} Page */
 /** @typedef {import('./types.js').Model} Model */
@@ -61,15 +61,13 @@ export function memoryLead(model) {
 
 /** @param {Page} page */
 export function makeMemoryOverview(page) {
-	const {model} = page;
+	const {model} = page,
+		memory = memoryOf(model),
+		lead = memoryLead(model);
 	const chart = new MemoryChart(page, {tall: false});
-	const element = el(
-		'div',
-		{class: 'view overview', 'aria-label': 'Overview', role: 'region', tabindex: '-1'},
-		el(
-			'div',
-			{class: 'inner'},
-			memoryFacts(page),
+	return firstScreen(page, {
+		cards: [
+			memoryRun(model, lead),
 			el(
 				'section',
 				{class: 'card wide-card'},
@@ -79,54 +77,33 @@ export function makeMemoryOverview(page) {
 			),
 			memoryHot(page),
 			el('div', {class: 'cards'}, memoryTypes(page), memoryReallocs(page)),
-			memoryBins('Sizes', 'blocks by the bytes that were asked for at first', memoryOf(model).sizes),
-			memoryBins('Lives', 'freed blocks by the time they lived', memoryOf(model).lifetimes),
-			overviewTrust(page),
-			overviewNext(page),
-		),
-	);
-	const show = () => chart.show();
-	new ResizeObserver(() => element.isConnected && show()).observe(element);
-	return {element, show, text: () => memoryText(model)};
+			leaksCard(page),
+			...residentCards(page),
+			memoryBins('Sizes', 'blocks by the bytes that were asked for at first', memory.sizes),
+			memoryBins('Lives', 'freed blocks by the time they lived', memory.lifetimes),
+		],
+		show: () => chart.show(),
+		lead,
+		rows: MEMORY_ROWS,
+	});
 }
 
-/** @param {Page} page */
-function memoryFacts({model}) {
+/** @param {Model} model @param {string} lead */
+function memoryRun(model, lead) {
 	const {meta} = model,
 		memory = memoryOf(model),
 		p = mainProcess(model);
-	const [exit, ink] = exitText(meta.exit);
-	const fact = (/** @type {string | Node} */ name, /** @type {(string | Node)[]} */ ...value) =>
-		el('div', {}, el('dt', {}, name), el('dd', {}, ...value));
 	const small = (/** @type {string} */ text) => el('small', {}, text);
-	const host = [
-		meta.startRealtime ? new Date(meta.startRealtime).toLocaleString() : '',
-		meta.info.host,
-		meta.info.kernel && `Linux ${meta.info.kernel.replace(/^Linux /, '')}`,
-	];
-	return el(
-		'section',
-		{class: 'wide', 'aria-label': 'The run'},
-		el(
-			'dl',
-			{class: 'facts'},
-			el('div', {class: 'program'}, el('dt', {}, 'Program'), el('dd', {}, meta.program)),
+	return runSection(model, {
+		facts: [
 			fact('Ran for', duration(meta.wall ?? meta.duration)),
 			fact(term('peak', 'Peak'), bytes(p?.peak ?? 0), small(` after ${duration(p?.peakTime ?? 0)}`)),
 			fact(term('live', 'Live at the end'), bytes(p?.live ?? 0), small(` in ${count(p?.liveBlocks ?? 0)} blocks`)),
 			fact('Allocations', count(memory.allocs), small(` of ${bytes(memory.bytes)}`)),
-			fact('Exit', el('span', {class: ink}, exit)),
-		),
-		el('p', {class: 'lead'}, ...sentence(memoryLead(model))),
-		el(
-			'p',
-			{class: 'command'},
-			meta.args.length
-				? el('code', {title: 'The recorded command'}, `$ ${meta.args.join(' ')}`)
-				: null,
-			el('span', {class: 'faint'}, host.filter(Boolean).join(' · ')),
-		),
-	);
+		],
+		lead,
+		host: [],
+	});
 }
 
 /** @param {Page} page */
@@ -134,64 +111,12 @@ function memoryHot(page) {
 	const {model} = page,
 		hot = model.meta.hottest.filter(h => h.self.value > 0).slice(0, MEMORY_ROWS),
 		measure = measureOf(model, defaultQuery());
-	const most = Math.max(...hot.map(h => h.self.value), 0.01);
-	const list = el('ol', {class: 'hot'});
-	for (const h of hot) {
-		const name = functionName(model, h.function),
-			meter = el('div');
-		fillMeter(meter, h.self, most);
-		list.append(
-			el(
-				'li',
-				{},
-				el(
-					'a',
-					{
-						href: page.href({view: overviewTarget(model, h.function), f: h.function}),
-						title: name.full,
-					},
-					el('span', {}, el('span', {class: 'v'}, shareText(h.self)), meter),
-					el('span', {'aria-hidden': 'true'}),
-					el(
-						'span',
-						{style: {'min-width': '0'}},
-						el('span', {class: 'name'}, name.brief),
-						el(
-							'span',
-							{class: 'where'},
-							[whereText(name), `total ${shareText(h.total)}`].filter(Boolean).join(' · '),
-						),
-					),
-				),
-			),
-		);
-	}
-	return el(
-		'section',
-		{class: 'card'},
-		el('h2', {}, measure?.name === 'peak' ? 'Who has the peak' : 'Who has it', el('span', {class: 'note'}, measure?.words ?? '')),
-		hot.length ? list : el('p', {class: 'soft'}, 'Nothing was allocated.'),
-		el(
-			'p',
-			{style: {'margin-top': '8px', 'font-size': '13px'}},
-			...[
-				['All functions', page.href({view: 'table'})],
-				['Flame graph', page.href({view: 'flame'})],
-				['Call tree', page.href({view: 'tree'})],
-				['Who allocates most often', page.href({view: 'table', query: {...page.state.query, measure: 'allocs'}})],
-			].flatMap(([label, href], i) => [i ? ' · ' : '', el('a', {href}, label)]),
-		),
-	);
-}
-
-/** Rows of text and figures. @param {string[]} heads @param {(string | Node)[][]} rows */
-function memoryTable(heads, rows) {
-	return el(
-		'table',
-		{class: 'figures'},
-		el('thead', {}, el('tr', {}, ...heads.map(h => el('th', {}, h)))),
-		el('tbody', {}, ...rows.map(r => el('tr', {}, ...r.map(c => el('td', {}, c))))),
-	);
+	return hotCard(page, hot, {
+		title: measure?.name === 'peak' ? 'Who has the peak' : 'Who has it',
+		note: [measure?.words ?? ''],
+		none: 'Nothing was allocated.',
+		links: [['Who allocates most often', {view: 'table', query: {...page.state.query, measure: 'allocs'}}]],
+	});
 }
 
 /** @param {Page} page */
@@ -203,7 +128,7 @@ function memoryReallocs(page) {
 		'section',
 		{class: 'card'},
 		el('h2', {}, 'Growing step by step', el('span', {class: 'note'}, 'bytes that realloc moved')),
-		memoryTable(
+		figuresTable(
 			['copied', 'reallocs', 'to begin with', 'function'],
 			rows.map(r => {
 				const name = r.function < 0 ? null : functionName(model, r.function);
@@ -233,7 +158,7 @@ function memoryTypes({model}) {
 		'section',
 		{class: 'card'},
 		el('h2', {}, 'Types', el('span', {class: 'note'}, 'the container that allocates')),
-		memoryTable(
+		figuresTable(
 			[measure?.label.toLowerCase() ?? '', '', 'allocations', 'type'],
 			rows.map(t => [
 				measure?.unit === 'count' ? count(t[column]) : bytes(t[column]),
@@ -269,23 +194,6 @@ function memoryBins(title, note, bins) {
 			]),
 		),
 	);
-}
-
-/** @param {Model} model */
-function memoryText(model) {
-	const {meta} = model;
-	return [
-		sentenceText(memoryLead(model)),
-		'',
-		...meta.hottest
-			.slice(0, MEMORY_ROWS)
-			.map(h => `${shareText(h.self).padStart(10)}  ${functionName(model, h.function).brief}`),
-		'',
-		...meta.trust.lines.map(l => `${l.level === 'good' ? ' ' : '!'} ${l.text}`),
-		'',
-		...meta.next.map(n => `${n.command}    ${n.why}`),
-		'',
-	].join('\n');
 }
 
 /** Round steps of a scale of bytes, at most `n`. @param {number} most @param {number} n */
@@ -490,7 +398,7 @@ export function makeMemoryTime(page) {
 		),
 	);
 	const marks = memory.marks.length
-		? memoryTable(
+		? figuresTable(
 				['time', 'live then', 'mark'],
 				memory.marks.map(m => [duration(m.time), bytes(m.live), m.name]),
 			)

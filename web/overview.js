@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The first screen: what ran, where its time went, how sure that is, and what to do next. It needs
-// what the recorder computed (Meta) and the samples' times; nothing else has been computed yet
-// when it stands.
+// The first screen of a session of time: what ran, where its time went, how sure that is, and what to do next.
 import {el, fill} from './page.js';
-import {plainWords, sentence, sentenceText, term, termMark} from './glossary.js';
-import {duration, count, middle, shareParts, shareText, weight} from './format.js';
-import {closureName} from './names.js';
+import {plainWords, term, termMark} from './glossary.js';
+import {duration, count, middle, shareText, weight} from './format.js';
+import {fact, firstScreen, functionName, hotCard, runSection} from './firstscreen.js';
 import {lostLine} from './timeline.js';
-import {oneRunText} from './table.js';
-import {fillMeter, lanePart, whereText, groupLegend} from './cells.js';
+import {lanePart, groupLegend} from './cells.js';
 import {dragRange, shadeOutside} from './filterbar.js';
 import {
 	laneData,
@@ -23,41 +20,10 @@ import {
 } from './lanes.js';
 
 /** @typedef {import('./page.js').Page} Page */
-/** @typedef {import('./page.js').PageState} PageState */
-/** @typedef {import('./types.js').HotRow} HotRow */
 
-const OVERVIEW_LANES = 6;
+const OVERVIEW_LANES = 6,
+	OVERVIEW_HOT = 5;
 const LEAD_NAME = 90;
-
-/**
- * A wait status in words.
- * @param {number | null} status
- * @returns {[string, 'good' | 'bad' | 'soft']}
- */
-export function exitText(status) {
-	if (status === null) return ['still running or unknown', 'soft'];
-	if ((status & 0x7f) !== 0) return [`signal ${status & 0x7f}`, 'bad'];
-	return [String((status >> 8) & 0xff), status ? 'bad' : 'good'];
-}
-
-/**
- * What a function is called before any profile was made.
- * @param {import('./types.js').Model} model
- * @param {number} f
- */
-export function functionName(model, f) {
-	const {functions, strings, modules} = model;
-	const module = functions.module[f];
-	return {
-		brief: closureName(strings[functions.brief[f]], functions.line[f]),
-		full: strings[functions.full[f]],
-		crate: strings[functions.crate[f]],
-		file: strings[functions.file[f]],
-		line: functions.line[f],
-		category: functions.category[f],
-		module: module < 0 ? '' : modules[module].name,
-	};
-}
 
 /**
  * The answer in two or three sentences.
@@ -97,65 +63,42 @@ export function leadText(model) {
 
 /** @param {Page} page */
 export function makeOverview(page) {
-	const {model} = page;
 	const lanes = el('div', {class: 'lanes-small'});
 	const legend = el('div'),
-		note = el('span', {class: 'note'});
-	const element = el(
-		'div',
-		{class: 'view overview', 'aria-label': 'Overview', role: 'region', tabindex: '-1'},
-		el(
-			'div',
-			{class: 'inner'},
-			overviewFacts(page),
-			overviewHot(page),
-			el(
-				'section',
-				{class: 'card'},
-				el('h2', {}, 'CPU by thread over time', note),
-				lanes,
-				legend,
-			),
-			overviewTrust(page),
-			overviewNext(page),
-		),
-	);
+		note = el('span', {class: 'note'}),
+		lead = leadText(page.model);
 	let drawn = '';
-	const show = () => {
-		const now = `${element.clientWidth} ${page.dark()}`;
-		if (now === drawn) return;
-		drawn = now;
-		note.textContent = overviewLanes(page, lanes, legend);
-	};
-	new ResizeObserver(() => element.isConnected && show()).observe(element);
-	return {element, show, text: () => overviewText(model)};
+	const view = firstScreen(page, {
+		cards: [
+			overviewRun(page.model, lead),
+			overviewHot(page),
+			el('section', {class: 'card'}, el('h2', {}, 'CPU by thread over time', note), lanes, legend),
+		],
+		show: () => {
+			const now = `${view.element.clientWidth} ${page.dark()}`;
+			if (now === drawn) return;
+			drawn = now;
+			note.textContent = overviewLanes(page, lanes, legend);
+		},
+		lead,
+		rows: OVERVIEW_HOT,
+	});
+	return view;
 }
 
-/** @param {Page} page */
-function overviewFacts({model}) {
+/** @param {import('./types.js').Model} model @param {string} lead */
+function overviewRun(model, lead) {
 	const {meta} = model,
-		wall = meta.wall ?? meta.duration;
-	const [exit, ink] = exitText(meta.exit);
-	const seen = new Uint8Array(model.threads.length);
+		seen = new Uint8Array(model.threads.length);
 	for (const t of model.samples.thread) seen[t] = 1;
 	const ran = seen.reduce((n, x) => n + x, 0);
-	const fact = (/** @type {string | Node} */ name, /** @type {(string | Node)[]} */ ...value) =>
-		el('div', {}, el('dt', {}, name), el('dd', {}, ...value));
-	const host = [
-		meta.startRealtime ? new Date(meta.startRealtime).toLocaleString() : '',
-		meta.info.host,
-		meta.info.kernel && `Linux ${meta.info.kernel.replace(/^Linux /, '')}`,
-		meta.info.cpu,
-		`${meta.cpus} CPUs`,
+	const threads = [
+		model.processes.length > 1 ? ` in ${count(model.processes.length)} processes` : '',
+		ran < model.threads.length ? ` ${count(ran)} with samples` : '',
 	];
-	return el(
-		'section',
-		{class: 'wide', 'aria-label': 'The run'},
-		el(
-			'dl',
-			{class: 'facts'},
-			el('div', {class: 'program'}, el('dt', {}, 'Program'), el('dd', {}, meta.program)),
-			fact('Ran for', duration(wall)),
+	return runSection(model, {
+		facts: [
+			fact('Ran for', duration(meta.wall ?? meta.duration)),
 			fact(term('CPU time'), meta.cpuTime === null ? 'unknown' : duration(meta.cpuTime)),
 			fact(
 				'Threads',
@@ -163,307 +106,36 @@ function overviewFacts({model}) {
 				el(
 					'small',
 					{title: 'Threads that ran too briefly for a sample are counted, too'},
-					[
-						model.processes.length > 1
-							? ` in ${count(model.processes.length)} processes`
-							: '',
-						ran < model.threads.length ? ` ${count(ran)} with samples` : '',
-					]
-						.filter(Boolean)
-						.join(','),
+					threads.filter(Boolean).join(','),
 				),
 			),
-			fact('Exit', el('span', {class: ink}, exit)),
 			fact(
 				term('sample', 'Samples'),
 				count(meta.trust.samples),
 				el('small', {}, ` at ${count(meta.rate)} Hz`),
 			),
-		),
-		el('p', {class: 'lead'}, ...sentence(leadText(model))),
-		el(
-			'p',
-			{class: 'command'},
-			meta.args.length
-				? el('code', {title: 'The recorded command'}, `$ ${meta.args.join(' ')}`)
-				: null,
-			el('span', {class: 'faint'}, host.filter(Boolean).join(' · ')),
-		),
-	);
+		],
+		lead,
+		host: [meta.info.cpu, `${meta.cpus} CPUs`],
+	});
 }
 
 /** @param {Page} page */
 function overviewHot(page) {
-	const {model} = page,
-		hot = model.meta.hottest.slice(0, 5);
-	const most = Math.max(...hot.map(h => h.self.high), 0.01);
-	const list = el('ol', {class: 'hot'});
-	hot.forEach((h, i) => {
-		const name = functionName(model, h.function),
-			[v, interval] = shareParts(h.self);
-		const meter = el('div');
-		fillMeter(meter, h.self, most);
-		const above = i > 0 && hot[i - 1].tied,
-			below = h.tied && i + 1 < hot.length;
-		list.append(
-			el(
-				'li',
-				{},
-				el(
-					'a',
-					{
-						href: page.href({view: overviewTarget(model, h.function), f: h.function}),
-						title: name.full,
-					},
-					el(
-						'span',
-						{},
-						el('span', {class: 'v'}, v),
-						el('span', {class: 'i'}, ` ${interval} %`),
-						meter,
-					),
-					el('span', {
-						class: `tie-mark ${above ? 'above' : ''} ${below ? 'below' : ''}`,
-						'aria-hidden': 'true',
-					}),
-					el(
-						'span',
-						{style: {'min-width': '0'}},
-						el('span', {class: 'name'}, name.brief),
-						el(
-							'span',
-							{class: 'where'},
-							[whereText(name), `total ${shareText(h.total)}`, oneRunText(model, h.total)]
-								.filter(Boolean)
-								.join(' · '),
-						),
-						below
-							? el('span', {class: 'hide-visually'}, 'not separable from the next')
-							: null,
-					),
-				),
-			),
-		);
+	const hot = page.model.meta.hottest.slice(0, OVERVIEW_HOT);
+	return hotCard(page, hot, {
+		title: 'Hottest functions',
+		note: [
+			'by ',
+			term('self'),
+			', with 95 % ',
+			term('interval'),
+			...(hot.some((h, i) => h.tied && i + 1 < hot.length)
+				? [el('span', {}, ' · joined: ', term('not separable'))]
+				: []),
+		],
+		none: 'No sample was taken.',
 	});
-	return el(
-		'section',
-		{class: 'card'},
-		el(
-			'h2',
-			{},
-			'Hottest functions',
-			el(
-				'span',
-				{class: 'note'},
-				'by ',
-				term('self'),
-				', with 95 % ',
-				term('interval'),
-				...(hot.some((h, i) => h.tied && i + 1 < hot.length)
-					? [el('span', {}, ' · joined: ', term('not separable'))]
-					: []),
-			),
-		),
-		hot.length ? list : el('p', {class: 'soft'}, 'No sample was taken.'),
-		el(
-			'p',
-			{style: {'margin-top': '8px', 'font-size': '13px'}},
-			el('a', {href: page.href({view: 'table'})}, 'All functions'),
-			' · ',
-			el('a', {href: page.href({view: 'flame'})}, 'Flame graph'),
-			' · ',
-			el('a', {href: page.href({view: 'tree'})}, 'Call tree'),
-		),
-	);
-}
-
-/**
- * Where a hot function leads: to its text when the page or its server has it, else to who calls it.
- * @param {import('./types.js').Model} model
- * @param {number} f
- */
-export function overviewTarget(model, f) {
-	return model.listings.some(l => l.function === f) || /^http/.test(location.protocol)
-		? 'source'
-		: 'sandwich';
-}
-
-const REMEDY_COMMAND = /\b(?:sudo |apt-get |assay |cargo |sysctl )[^,;()]*[^,;()\s.]/;
-
-/**
- * A command ready to paste.
- * @param {Page} page
- * @param {string} command
- */
-function runLine(page, command) {
-	return el(
-		'div',
-		{class: 'run-line'},
-		el('code', {}, command),
-		el(
-			'button',
-			{
-				'aria-label': `Copy ${command}`,
-				onclick: () => page.copy(command, 'the command'),
-			},
-			'Copy',
-		),
-	);
-}
-
-/**
- * What mends it: lines, each a sentence or a command, or a sentence with one at its end.
- * @param {Page} page
- * @param {string} text
- */
-function remedyLines(page, text) {
-	return text
-		.split('\n')
-		.map(line => line.trim())
-		.filter(Boolean)
-		.map(line => {
-			const m = REMEDY_COMMAND.exec(line);
-			if (m && m.index === 0 && m[0].length === line.length)
-				return el('div', {class: 'remedy'}, runLine(page, line));
-			return el(
-				'div',
-				{class: 'remedy'},
-				'→ ',
-				...(m
-					? [
-							line.slice(0, m.index),
-							el('code', {}, m[0]),
-							line.slice(m.index + m[0].length),
-						]
-					: [line]),
-			);
-		});
-}
-
-/** @param {Page} page */
-export function overviewTrust(page) {
-	const {trust, notes} = page.model.meta;
-	const lines = trust.lines.length
-		? trust.lines
-		: [
-				{
-					level: /** @type {'good'} */ ('good'),
-					text: `${count(trust.samples)} samples`,
-					remedy: '',
-				},
-			];
-	const order = [...lines].sort(
-		(a, b) => Number(a.level === 'good') - Number(b.level === 'good'),
-	);
-	const row = (
-		/** @type {string} */ level,
-		/** @type {string} */ text,
-		/** @type {string} */ remedy,
-	) =>
-		el(
-			'li',
-			{},
-			el(
-				'span',
-				{
-					class: `mark ${level}`,
-					role: 'img',
-					'aria-label': level === 'good' ? 'good' : 'attention',
-				},
-				level === 'good' ? '✓' : '!',
-			),
-			el('span', {}, ...trustSentence(text)),
-			...(remedy ? remedyLines(page, remedy) : []),
-		);
-	const shown = new Set(order.map(l => l.text));
-	return el(
-		'section',
-		{class: 'card'},
-		el('h2', {}, 'How far to trust this', el('span', {class: 'note'}, term('trust block'))),
-		el(
-			'ul',
-			{class: 'trust'},
-			...order.map(l => row(l.level, l.text, l.remedy)),
-			...notes
-				.filter(n => n.level > 0 && !shown.has(n.text))
-				.map(n => row('warn', n.text, n.remedy)),
-		),
-	);
-}
-
-const TRUST_WORDS =
-	/\b(samples?|lost|repaired|truncated|complete|engine|recorder|CPU time|modules?|stacks?)\b/g;
-/** @type {{[text: string]: string}} */
-const TRUST_TERMS = {
-	samples: 'sample',
-	sample: 'sample',
-	lost: 'lost',
-	repaired: 'repaired stack',
-	truncated: 'truncated stack',
-	complete: 'complete stack',
-	engine: 'engine',
-	recorder: 'recorder',
-	'CPU time': 'CPU time',
-	module: 'module',
-	modules: 'module',
-	stack: 'stack',
-	stacks: 'stack',
-};
-
-/** Each word of the glossary once. @param {string} text @returns {(Node | string)[]} */
-function trustSentence(text) {
-	const seen = new Set();
-	/** @type {(Node | string)[]} */
-	const parts = [];
-	let at = 0;
-	for (const m of text.matchAll(TRUST_WORDS)) {
-		const word = TRUST_TERMS[m[0]];
-		if (seen.has(word)) continue;
-		seen.add(word);
-		parts.push(text.slice(at, m.index), term(word, m[0]));
-		at = m.index + m[0].length;
-	}
-	return [...parts, text.slice(at)];
-}
-
-/** @param {Page} page */
-export function overviewNext(page) {
-	const {next, hottest} = page.model.meta;
-	const link = (/** @type {string} */ label, /** @type {Partial<PageState>} */ to) =>
-		el('a', {href: page.href(to)}, label);
-	return el(
-		'section',
-		{class: 'card'},
-		el('h2', {}, 'Next steps'),
-		el(
-			'ul',
-			{class: 'next'},
-			el(
-				'li',
-				{},
-				hottest.length
-					? el(
-							'span',
-							{},
-							link('Who calls the hottest function', {
-								view: 'sandwich',
-								f: hottest[0].function,
-							}),
-							' · ',
-						)
-					: null,
-				link('what was being done, as a call tree', {view: 'tree'}),
-				' · ',
-				link('when', {view: 'time'}),
-				...(page.base
-					? [' · ', link(`what changed against ${page.base.meta.file}`, {view: 'diff'})]
-					: []),
-			),
-			...next.map(n =>
-				el('li', {}, runLine(page, n.command), el('div', {class: 'why'}, n.why)),
-			),
-		),
-	);
 }
 
 /** @param {Page} page @param {HTMLElement} lanes @param {HTMLElement} legend @returns {string} the scale */
@@ -571,32 +243,4 @@ function overviewLanes(page, lanes, legend) {
 		);
 	legend.style.marginTop = '8px';
 	return laneScale(data, model);
-}
-
-/** @param {import('./types.js').Model} model */
-function overviewText(model) {
-	const {meta} = model;
-	return [
-		sentenceText(leadText(model)),
-		'',
-		...meta.hottest
-			.slice(0, 5)
-			.map(
-				h =>
-					`${shareText(h.self).padStart(14)}  ${functionName(model, h.function).brief}${
-						h.tied ? '  (not separable from the next)' : ''
-					}`,
-			),
-		'',
-		...meta.trust.lines.flatMap(l => [
-			`${l.level === 'good' ? ' ' : '!'} ${l.text}`,
-			...l.remedy
-				.split('\n')
-				.filter(Boolean)
-				.map(r => `  → ${r.trim()}`),
-		]),
-		'',
-		...meta.next.map(n => `${n.command}    ${n.why}`),
-		'',
-	].join('\n');
 }

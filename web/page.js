@@ -29,7 +29,9 @@
 /**
  * @typedef {object} Page
  * @property {Model} model
- * @property {Model | null} base   the session to compare with
+ * @property {Model | null} base   the session to compare with; this one itself, at `query.since`
+ * @property {Model | null} other  the other session of the page, if it has one
+ * @property {() => string} baseName   of the base, '' when there is none
  * @property {PageState} state     now; never written by a view
  * @property {(change: Partial<PageState>, how?: 'push' | 'replace') => void} go
  *   merges the change into the state (`more` is merged key by key, "" removes). 'push' (the

@@ -26,7 +26,7 @@ const OUT_OF_SCOPE = -2, DROPPED = -1;
 /** @returns {Query} */
 export function defaultQuery() {
 	return {from: 0, to: 0, threads: null, focus: '', ignore: '', hide: '', transforms: [],
-		noInline: false, noKernel: false, generics: true, measure: '', plumbing: false};
+		noInline: false, noKernel: false, generics: true, measure: '', plumbing: false, at: 0, since: 0};
 }
 
 /**

@@ -8,7 +8,7 @@ import {term} from './glossary.js';
 import {count, shareText, weight} from './format.js';
 import {isMemory} from './memory.js';
 import {moduleText, whereText} from './cells.js';
-import {overviewTarget} from './overview.js';
+import {overviewTarget} from './firstscreen.js';
 
 /** @typedef {import('./page.js').Page} Page */
 /** @typedef {import('./page.js').PageState} PageState */

@@ -2,7 +2,7 @@
 // The page's state in the address, and back. The address holds what differs from the default, as
 // name=value pairs. It may come from anyone: each field is checked by itself, and what does not fit
 // is left out, so that a page always comes up.
-import {MEASURES} from './memory.js';
+import {MEASURES, momentChoices} from './memory.js';
 import {defaultQuery} from './query.js';
 
 /** @typedef {import('./page.js').PageState} PageState */
@@ -63,6 +63,8 @@ export function encodeState(state) {
 	put('measure', q.measure ?? '');
 	if (q.plumbing)
 		out.push('plumbing');
+	put('at', q.at ?? 0, 0);
+	put('since', q.since ?? 0, 0);
 	for (const name of Object.keys(state.more).sort())
 		if (MORE_NAME.test(name))
 			put(name, state.more[name]);
@@ -140,6 +142,9 @@ function readQuery(q, fields, model) {
 	q.generics = !fields.has('folded');
 	q.measure = MEASURES.find(m => m.name === fields.get('measure'))?.name ?? '';
 	q.plumbing = fields.has('plumbing');
+	const moments = model ? model.meta.memory ? momentChoices(model).length + 1 : 1 : 2 ** 31;
+	q.at = numberIn(fields.get('at') ?? '', moments) ?? 0;
+	q.since = numberIn(fields.get('since') ?? '', moments) ?? 0;
 }
 
 /** @param {string} fragment @returns {Map<string, string>} */

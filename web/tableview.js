@@ -186,7 +186,7 @@ export class TableView {
 			{
 				id: 'name',
 				title,
-				width: 'minmax(0, 3fr)',
+				width: 'minmax(90px, 3fr)',
 				class: 'name',
 				sortable: true,
 				cell: (i, cell) => {

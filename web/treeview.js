@@ -141,7 +141,7 @@ export class TreeGrid {
 			{
 				id: 'name',
 				title: 'Function',
-				width: 'minmax(0, 1fr)',
+				width: 'minmax(90px, 1fr)',
 				class: 'name',
 				cell: (i, cell) => this.nameCell(i, cell),
 			},

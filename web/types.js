@@ -28,10 +28,12 @@
  * @property {{n: number, from: Float64Array, to: Float64Array, count: Float64Array}} losses  samples lost in that time
  * @property {{n: number, thread: Uint32Array, stack: Int32Array, folded: Int32Array, end: Uint16Array,
  *   domain: Uint8Array, allocs: Float64Array, bytes: Float64Array, live: Float64Array, peak: Float64Array,
- *   churn: Float64Array, growth: Float64Array}} heap  of a session of memory: a row per stack and thread,
+ *   churn: Float64Array, growth: Float64Array, leaked: Float64Array}} heap  of a session of memory: a row per stack and thread,
  *   domain 0 blocks, 1 mappings; folded: the stack without plumbing
  * @property {{n: number, process: Uint32Array, time: Float64Array, live: Float64Array, high: Float64Array,
  *   mapped: Float64Array, resident: Float64Array}} heapTimes  high: the most since the row before
+ * @property {{n: number, moment: Uint32Array, row: Uint32Array, bytes: Float64Array}} heapMarks  live bytes of
+ *   rows of heap at Memory.moments
  * @property {{n: number, start: Float64Array, end: Float64Array}} trials  several runs in one session, in
  *   order and apart; none: one run
  * @property {Int32Array} endFunction  per enum as_stack_end the marker's function, -1 none
@@ -64,8 +66,43 @@
  */
 
 /** @typedef {'ns' | 'cycles' | 'bytes' | 'count'} Unit   of weights */
-/** @typedef {'allocs' | 'bytes' | 'live' | 'peak' | 'churn' | 'growth' | 'mapped'} MeasureName */
+/** @typedef {'allocs' | 'bytes' | 'live' | 'peak' | 'churn' | 'growth' | 'leaked' | 'mapped'} MeasureName */
 /** @typedef {{label: string, count: number}} Bin */
+/** @typedef {{name: string, time: number, live: number}} Moment   a mark in all processes that have it */
+/** @typedef {{blocks: number, bytes: number}} BlockSum */
+/**
+ * Blocks of one stack of one process by what leads to them.
+ * @typedef {object} LeakOwner
+ * @property {number} process
+ * @property {number} stack  -1: no frames
+ * @property {BlockSum} lost
+ * @property {BlockSum} owned  that only the lost ones lead to, of any stack
+ * @property {BlockSum} possible
+ * @property {BlockSum} reachable
+ * @property {BlockSum} runtime  of the runtime, once
+ * @property {number} live
+ * @property {number} exit  bytes that were freed only while the process ended
+ * @property {number} steps  of the run, in which it grew `rises` times
+ * @property {number} rises
+ * @property {boolean} grows
+ */
+/** @typedef {{atExit: boolean, sum: LeakOwner, owners: LeakOwner[], rest: {owners: number, sum: BlockSum}}} Leaks   owners: by
+ *   bytes lost and owned; rest: of those that are left out */
+/**
+ * Of what a process's resident memory consisted.
+ * @typedef {object} Resident
+ * @property {number} process
+ * @property {number} time
+ * @property {number} rss
+ * @property {number} swapped
+ * @property {number} untouched  bytes of live blocks that are not resident
+ * @property {number} free  in pages of allocators without a live block
+ * @property {number} pinnedPages
+ * @property {number} pinned  free bytes in pages that few live bytes keep
+ * @property {{kind: string, label: string, bytes: number, names: {name: string, function: number,
+ *   bytes: number}[]}[]} kinds  names: the largest; function -1: none
+ * @property {{function: number, pages: number, bytes: number, blocks: number, live: number}[]} pins
+ */
 
 /**
  * What a session of memory says beside its stacks.
@@ -76,6 +113,9 @@
  * @property {{process: number, peak: number, peakTime: number, live: number, liveBlocks: number,
  *   mappedPeak: number, allocs: number, frees: number}[]} processes
  * @property {{process: number, time: number, name: string, live: number}[]} marks
+ * @property {Moment[]} moments  marks by name and number, at which live bytes are known
+ * @property {Leaks | null} leaks  null: not looked for
+ * @property {Resident[]} resident
  * @property {Bin[]} sizes  allocations by bytes
  * @property {Bin[]} lifetimes  freed blocks by time
  * @property {Bin[]} ages  freed blocks by allocations meanwhile
@@ -127,6 +167,8 @@
  * @property {boolean} noKernel
  * @property {string} [measure]  of a session of memory; '': the session's own
  * @property {boolean} [plumbing]  of a session of memory: keep what stands between program and allocator
+ * @property {number} [at]  of a session of memory: what was live at this moment; 0 the end (memory.js)
+ * @property {number} [since]  likewise: compare with what was live at this moment; 0 no comparison
  * @property {boolean} generics  names with type parameters folded are one function when false
  */
 

@@ -328,16 +328,13 @@ static int go_to_mark(struct as_model *m, const char *mark, bool end, bool fold,
 static int set_marks(const struct diff_args *a, struct as_model *const side[2],
 		     struct as_error *err)
 {
-	const char *dots = strstr(a->marks, "..");
 	AS_CLEANUP(as_free_autop) char *from = NULL;
-	int r;
+	const char *to;
+	int r = as_filter_marks(a->marks, &from, &to, err);
 
-	if (!dots)
-		return as_fail(err, AS_E_USAGE, 0,
-			       "--marks '%s' is no range: FROM..TO, FROM.. or ..TO", a->marks);
-	from = as_xstrndup(a->marks, (size_t)(dots - a->marks));
-	r = go_to_mark(side[0], from, false, !a->filter.no_fold, err);
-	return r < 0 ? r : go_to_mark(side[1], dots + 2, true, !a->filter.no_fold, err);
+	if (r == AS_OK)
+		r = go_to_mark(side[0], from, false, !a->filter.no_fold, err);
+	return r < 0 ? r : go_to_mark(side[1], to, true, !a->filter.no_fold, err);
 }
 
 static int set_measures(const struct diff_args *a, struct as_model *const side[2],

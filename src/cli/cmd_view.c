@@ -13,7 +13,7 @@
 
 struct view_args {
 	struct as_filter_args filter;
-	const char *output, *diff;
+	const char *output, *diff, *marks;
 	int64_t port;
 	bool no_open, no_source, serve;
 };
@@ -57,6 +57,13 @@ static const struct as_option view_options[] = {
 	 .arg = "BASE",
 	 .group = "What is looked at",
 	 .help = "compare with this session: what became slower or faster since"},
+	{.name = "marks",
+	 .type = AS_OPT_TEXT,
+	 .at = offsetof(struct view_args, marks),
+	 .arg = "FROM..TO",
+	 .group = "What is looked at",
+	 .help = "a session of memory: begin with what is live at mark TO and was not at FROM; "
+		 "without a name its start, or its end. NAME#2: the second mark of that name"},
 	AS_FILTER_STACKS(struct view_args),
 	AS_FILTER_REST(struct view_args),
 	AS_FILTER_MEASURE(struct view_args),
@@ -167,45 +174,78 @@ static int check(const struct view_args *a, struct as_error *err)
 static int check_base(const struct as_model *m, const struct as_model *base,
 		      struct as_error *err)
 {
-	if (!as_model_is_counted(m) && base->time.is)
+	if (as_model_is_counted(m) == as_model_is_counted(base))
 		return AS_OK;
-	return as_fail(err, AS_E_UNSUPPORTED, 0,
-		       "the page does not compare sessions of memory yet"
-		       "\n  assay diff %s %s",
+	return as_fail(err, AS_E_USAGE, 0,
+		       "'%s' and '%s': one is a session of time, the other of memory",
 		       base->path, m->path);
+}
+
+/* The marks that the page begins with; from is the caller's. */
+static int set_marks(const struct view_args *a, struct as_page_request *q, char **ret_from,
+		     struct as_error *err)
+{
+	if (!q->model->heap.is)
+		return as_fail(err, AS_E_USAGE, 0, "--marks is for sessions of memory");
+	if (a->filter.measure)
+		return as_fail(err, AS_E_USAGE, 0, "--marks tells what is live");
+	if (a->diff)
+		return as_fail(err, AS_E_USAGE, 0, "--marks takes one session");
+	q->since = "";
+	return as_filter_marks(a->marks, ret_from, &q->at, err);
+}
+
+/* The session that is looked at, and the one it is compared with, in the same measure. */
+static int load_sessions(const struct view_args *a, const char *path, struct as_model *ret[2],
+			 struct as_error *err)
+{
+	int r = as_model_load(path, &ret[0], err);
+
+	if (r == 0 && a->diff)
+		r = as_model_load(a->diff, &ret[1], err);
+	for (int i = 0; r == 0 && i < 2 && ret[i]; i++)
+		r = as_filter_measure(&a->filter, ret[i], err);
+	/* A session of both is looked at as one of memory. */
+	if (r == 0 && a->marks && ret[0]->heap.is)
+		r = as_model_measure(ret[0], AS_MEASURE_PEAK, !a->filter.no_fold, err);
+	if (r == 0 && ret[1])
+		r = check_base(ret[0], ret[1], err);
+	return r;
 }
 
 static int view_run(struct as_cmd_ctx *ctx, struct as_error *err)
 {
 	const struct view_args *a = ctx->args;
 	AS_CLEANUP(as_free_autop) char *path = NULL, *named = NULL, *cache = as_cache_dir();
-	struct as_model *m = NULL, *base = NULL;
+	AS_CLEANUP(as_free_autop) char *since = NULL;
+	struct as_model *m[2] = {NULL, NULL};
 	const char *operand = ctx->noperands ? ctx->operands[0] : NULL;
 	int r = check(a, err);
 
 	if (r == 0)
 		r = as_find_session(operand, &path, err);
 	if (r == 0)
-		r = as_model_load(path, &m, err);
-	if (r == 0 && a->diff)
-		r = as_model_load(a->diff, &base, err);
-	if (r == 0)
-		r = as_filter_measure(&a->filter, m, err);
-	if (r == 0 && base)
-		r = check_base(m, base, err);
+		r = load_sessions(a, path, m, err);
 	if (r == 0) {
-		struct as_page_request q = {.model = m,
-					    .base = base,
+		struct as_page_request q = {.model = m[0],
+					    .base = m[1],
 					    .file = operand,
+					    .plumbing = as_model_is_counted(m[0]) &&
+							a->filter.no_fold,
 					    .no_listing = a->no_source,
 					    .cache_dir = cache};
 
+		if (a->marks)
+			r = set_marks(a, &q, &since, err);
+		if (since)
+			q.since = since;
 		as_filter_apply(&a->filter, &q.query);
 		named = a->output ? as_xstrdup(a->output) : as_filter_output(path, ".html");
-		r = a->serve ? serve_page(a, &q, err) : write_page(a, &q, named, err);
+		if (r == 0)
+			r = a->serve ? serve_page(a, &q, err) : write_page(a, &q, named, err);
 	}
-	as_model_free(base);
-	as_model_free(m);
+	as_model_free(m[1]);
+	as_model_free(m[0]);
 	return r;
 }
 

@@ -87,6 +87,19 @@ int as_filter_measure(const struct as_filter_args *f, struct as_model *m, struct
 	return as_model_measure(m, measure, !f->no_fold, err);
 }
 
+int as_filter_marks(const char *range, char **ret_from, const char **ret_to,
+		    struct as_error *err)
+{
+	const char *dots = strstr(range, "..");
+
+	if (!dots)
+		return as_fail(err, AS_E_USAGE, 0,
+			       "--marks '%s' is no range: FROM..TO, FROM.. or ..TO", range);
+	*ret_from = as_xstrndup(range, (size_t)(dots - range));
+	*ret_to = dots + 2;
+	return AS_OK;
+}
+
 int as_filter_time_only(const struct as_model *m, const char *command, struct as_error *err)
 {
 	if (m->time.is)

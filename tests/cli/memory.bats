@@ -259,15 +259,50 @@ assert sum(c["count"]) == t["live_bytes"] and c["time"] == sorted(c["time"])'
 	[[ $output == *'have no --time'* ]]
 	run ! assay export --to speedscope heap.assay
 	[[ $output == *'session of memory'*'folded, pprof, firefox, dhat, heaptrack'* ]]
-	run ! assay view --diff heap.assay -o x.html heap.assay
-	[[ $output == *'assay diff heap.assay heap.assay'* ]]
 	session story
+	run -2 assay view --diff story.assay -o x.html heap.assay
+	[[ $output == *"'story.assay' and 'heap.assay': one is a session of time, the other of memory"* ]]
+	run -2 assay view --marks ..half -o x.html story.assay
+	[[ $output == *'--marks is for sessions of memory'* ]]
+	run -2 assay view --marks ..half --diff heap.assay -o x.html heap.assay
+	[[ $output == *'--marks takes one session'* ]]
+	run -2 assay view --marks half -o x.html heap.assay
+	[[ $output == *"'half' is no range: FROM..TO"* ]]
+	run ! assay view --marks none..half -o x.html heap.assay
+	[[ $output == *"no mark 'none' in this session: there are half"* && ! -e x.html ]]
 	run ! assay export --to dhat story.assay
 	[[ $output == *'session of time'*'speedscope'* ]]
 	run -2 assay report --measure peak story.assay
 	[[ $output == *"of time: it has no measure 'peak'"* ]]
 	run -2 assay report --fail-if 'peak > 1' story.assay
 	[[ $output == *'this session is of time'* ]]
+}
+
+@test "the page compares sessions, and marks, of memory" {
+	heap_session 2000 leaks
+	mv heap.assay before.assay
+	heap_session 20000 leaks
+	for options in "--diff before.assay --measure live" "--diff before.assay --measure leaked" "--marks half.."; do
+		run -0 assay view --no-open $options -o x.html heap.assay
+		python3 - "$BATS_TEST_DIRNAME" "$options" <<'END'
+import json, sys
+sys.path.insert(0, sys.argv[1])
+import page
+t = json.load(open("truth.json"))
+m = page.read("x.html")[1]
+memory, columns = m["meta"]["memory"], m["columns"]
+assert [k["name"] for k in memory["moments"]] == ["half"], memory["moments"]
+assert memory["moments"][0]["live"] == t["half"]["live_bytes"] == sum(columns["heapMarks.bytes"])
+assert sum(columns["heap.leaked"]) == memory["leaks"]["sum"]["lost"]["bytes"] + memory["leaks"]["sum"]["owned"]["bytes"]
+if "--marks" in sys.argv[2]:
+    query = m["meta"]["query"]
+    assert (query["since"], query["at"]) == (2, 0), query
+else:
+    base = page.read("x.html", base=True)[1]
+    assert base["meta"]["memory"]["measure"] == memory["measure"] == sys.argv[2].split()[-1]
+    assert "query" not in m["meta"]
+END
+	done
 }
 
 @test "the page holds every measure and the time line" {

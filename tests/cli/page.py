@@ -26,6 +26,11 @@ TABLES = {
     'losses': 'from to count',
     'trials': 'start end',
 }
+HEAP_TABLES = {
+    'heap': 'thread stack? folded? end domain! allocs bytes live peak churn growth leaked',
+    'heapMarks': 'moment row bytes',
+    'heapTimes': 'process time live high mapped resident',
+}
 
 
 class Page(html.parser.HTMLParser):
@@ -111,7 +116,8 @@ def container(data):
     assert not any(data[12 + n:start])
     area, columns, covered = data[start:], {}, 0
     names = {'endFunction': ('endFunction', '?')}
-    for table, fields in TABLES.items():
+    tables = {**TABLES, **(HEAP_TABLES if 'memory' in header['meta'] else {})}
+    for table, fields in tables.items():
         for field in fields.split():
             names[f"{table}.{field.rstrip('?!')}"] = (table, field[-1])
     assert set(header['columns']) == set(names), set(header['columns']) ^ set(names)
@@ -120,7 +126,7 @@ def container(data):
         assert (c['code'] == 'u8') == (names[name][1] == '!'), name
         covered += c['bytes']
     assert covered == len(area), 'the area has gaps'
-    for table in TABLES:
+    for table in tables:
         assert len({len(v) for k, v in columns.items() if k.startswith(table + '.')}) == 1, table
     header['columns'] = columns
     check(header)
@@ -151,6 +157,12 @@ def check(m):
     within(c['samples.thread'], len(m['threads']))
     assert c['samples.time'] == sorted(c['samples.time'])
     within(c['endFunction'], n['functions'], -1)
+    if 'memory' in m['meta']:
+        within(c['heap.thread'], len(m['threads']))
+        within(c['heapMarks.row'], len(c['heap.thread']))
+        within(c['heapMarks.moment'], len(m['meta']['memory']['moments']))
+        for o in (m['meta']['memory']['leaks'] or {'owners': []})['owners']:
+            assert -1 <= o['stack'] < n['stacks'] and 0 <= o['process'] < len(m['processes'])
     for t in m['threads']:
         assert 0 <= t['process'] < len(m['processes'])
     for row in m['meta']['hottest']:

@@ -14,6 +14,7 @@ import {callTree, nodeShares, calleesTree, callersTree} from '../../web/tree.js'
 import {makeDiff} from '../../web/diff.js';
 import {addressCosts, oneRunText, table} from '../../web/table.js';
 import {rowsText} from '../../web/text.js';
+import {stackFunctions} from '../../web/stacks.js';
 
 /** @typedef {import('../../web/types.js').Model} Model */
 /** @typedef {import('../../web/types.js').Query} Query */
@@ -267,6 +268,82 @@ test('differences and verdicts equal those of assay diff', OPTIONS, async () => 
 		}));
 		await compareDiff(a, b);
 	}
+});
+
+const heapMaker = path.join(path.dirname(maker), 'make-heap-session');
+
+test('differences of memory equal those of assay diff: of sessions, and of marks', OPTIONS, async () => {
+	const [a, b] = await Promise.all(['2000', '9000'].map(async rounds => {
+		const file = path.join(dir, `heap${rounds}.assay`);
+		execFileSync(heapMaker, [file, rounds, 'leaks'], {stdio: 'ignore'});
+		return {file, model: await modelOf(file)};
+	}));
+	let changed = 0;
+	for (const measure of ['peak', 'live', 'allocs', 'bytes', 'churn', 'leaked'])
+		for (const by of MEMORY_BYS) {
+			const q = {...defaultQuery(), measure};
+			const diff = makeDiff(makeProfile(a.model, q), makeProfile(b.model, q), by);
+			changed += compareAmounts(diff, by, ['--measure', measure, a.file, b.file]);
+		}
+	const q = defaultQuery();
+	for (const [range, since, at] of /** @type {[string, number, number][]} */ ([['half..', 2, 0], ['..half', 1, 2], ['..', 1, 0]]))
+		for (const by of MEMORY_BYS) {
+			const diff = makeDiff(makeProfile(b.model, {...q, at: since}), makeProfile(b.model, {...q, since, at}), by);
+			changed += compareAmounts(diff, by, ['--marks', range, b.file]);
+		}
+	assert.ok(changed > 30, `only ${changed} differences`);
+});
+
+/** @type {import('../../web/types.js').By[]} */
+const MEMORY_BYS = ['function', 'line', 'crate', 'module'];
+
+/**
+ * Every row, both ways. Returns how many changed.
+ * @param {import('../../web/diff.js').Diff} diff
+ * @param {string} by
+ * @param {string[]} asked
+ */
+function compareAmounts(diff, by, asked) {
+	let changed = 0;
+	for (const which of /** @type {const} */ (['self', 'total'])) {
+		const theirs = JSON.parse(run('diff', '--by', by, ...which === 'total' ? ['--total'] : [], ...asked, '--format', 'json'));
+		const sums = [diff.a.weight, diff.b.weight];
+		assert.deepEqual(sums, [theirs.amount_a, theirs.amount_b], asked.join(' '));
+		const ours = diff.rows.map(r => ({name: diff.name(r.key), a: diff.amount(r.a[which].value),
+			b: diff.amount(r.b[which].value)})).filter(r => r.a || r.b);
+		const text = (/** @type {string} */ name, /** @type {number} */ x, /** @type {number} */ y) => `${name}: ${x} ${y}`;
+		assert.deepEqual(
+			ours.map(r => text(r.name.full, r.a, r.b)).sort(),
+			theirs.rows.map((/** @type {any} */ t) => text(t.full_name, t.amount_a, t.amount_b)).sort(),
+			`${which} ${asked.join(' ')} --by ${by}`);
+		changed += ours.filter(r => r.a !== r.b).length;
+	}
+	return changed;
+}
+
+test('leaks and resident memory of the page are those of the report', OPTIONS, async () => {
+	const file = path.join(dir, 'leaks.assay');
+	execFileSync(heapMaker, [file, '4000', 'leaks'], {stdio: 'ignore'});
+	const {leaks: theirs, resident: rss} = report(file), model = await modelOf(file), memory = model.meta.memory;
+	assert.ok(memory?.leaks);
+	const sums = (/** @type {any} */ o) => [o.lost, o.owned ?? o.indirect, o.possible, o.reachable, o.runtime]
+		.map(s => [s.blocks, s.bytes]);
+	assert.deepEqual(sums(memory.leaks.sum), sums(theirs));
+	const lost = theirs.stacks.filter((/** @type {any} */ s) => s.lost.blocks);
+	assert.ok(lost.length > 1);
+	assert.deepEqual(memory.leaks.owners.filter(o => o.lost.blocks).map(sums), lost.map(sums));
+	assert.deepEqual(memory.leaks.owners.filter(o => o.lost.blocks).map(o => stackFunctions(model, o.stack)
+		.map(p => model.strings[model.functions.full[p.function]])),
+	lost.map((/** @type {any} */ s) => s.stack));
+	const [ours] = memory.resident;
+	assert.deepEqual([ours.rss, ours.pinned, ours.pinnedPages, ours.untouched, ours.free],
+		['rss_bytes', 'pinned_bytes', 'pinned_pages', 'untouched_bytes', 'free_bytes'].map(k => rss[0][k]));
+	for (const k of ours.kinds)
+		assert.equal(k.bytes, rss[0].parts.filter((/** @type {any} */ p) => p.kind === k.kind)
+			.reduce((/** @type {number} */ s, /** @type {any} */ p) => s + p.bytes, 0), k.kind);
+	assert.deepEqual(ours.pins.map(p => [model.strings[model.functions.brief[p.function]], p.pages, p.bytes]),
+		rss[0].pins.map((/** @type {any} */ p) => [p.function, p.pages, p.bytes])
+			.sort((/** @type {any} */ x, /** @type {any} */ y) => y[2] - x[2]));
 });
 
 /** @param {{file: string, model: Model}} a @param {{file: string, model: Model}} b */

@@ -36,7 +36,8 @@ export class ModelBuilder {
 			losses: {from: [], to: [], count: []},
 			trials: {start: [], end: []},
 			heap: {thread: [], stack: [], folded: [], end: [], domain: [], allocs: [], bytes: [],
-				live: [], peak: [], churn: [], growth: []},
+				live: [], peak: [], churn: [], growth: [], leaked: []},
+			heapMarks: {moment: [], row: [], bytes: []},
 			heapTimes: {process: [], time: [], live: [], high: [], mapped: [], resident: []},
 		};
 		/** @type {Model['modules']} */
@@ -175,6 +176,7 @@ export class ModelBuilder {
 			trials: [Float64Array, {}],
 			heap: [Float64Array, {thread: Uint32Array, stack: Int32Array, folded: Int32Array,
 				end: Uint16Array, domain: Uint8Array}],
+			heapMarks: [Float64Array, {moment: Uint32Array, row: Uint32Array}],
 			heapTimes: [Float64Array, {process: Uint32Array}],
 		};
 		/** @type {any} */

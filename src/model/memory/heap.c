@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/json.h"
-#include "base/sys.h"
 #include "model/model_priv.h"
 #include "model/profile/profile_priv.h"
 #include "model/profile/selection.h"
@@ -125,44 +124,6 @@ int as_model_has_measure(const struct as_model *m, enum as_measure measure,
 
 /* ---- marks ---- */
 
-/* "load#2": the second of that name. */
-static const char *split_name(const char *mark, size_t *ret_n, uint64_t *ret_which)
-{
-	const char *hash = strrchr(mark, '#');
-
-	*ret_which = 1;
-	*ret_n = strlen(mark);
-	if (hash && as_parse_u64(hash + 1, ret_which) && *ret_which)
-		*ret_n = (size_t)(hash - mark);
-	else
-		*ret_which = 1;
-	return mark;
-}
-
-static bool is_named(const struct as_m_heap_mark *mark, const char *name, size_t n)
-{
-	return strlen(mark->name) == n && memcmp(mark->name, name, n) == 0;
-}
-
-static int no_mark(const struct as_model *m, const char *mark, struct as_error *err)
-{
-	AS_CLEANUP(as_buf_clear) struct as_buf known = {0};
-	struct as_map64 said = {0};
-
-	as_vec_foreach (k, &m->heap.marks) {
-		bool fresh;
-
-		(void)as_map64_put(&said, as_hash64(k->name, strlen(k->name)) >> 1, &fresh);
-		if (!fresh || known.len > 300)
-			continue;
-		as_buf_adds(&known, known.len ? ", " : "");
-		as_fmt_quoted(&known, k->name, strlen(k->name));
-	}
-	as_map64_clear(&said);
-	return as_fail(err, AS_E_NOTFOUND, 0, "no mark '%s' in this session: %s%s", mark,
-		       known.len ? "there are " : "it has none", as_buf_str(&known));
-}
-
 /* Adds what was live at a mark; sample: per row, AS_NONE where it has none. */
 static void add_mark(struct as_model *m, const struct as_m_heap_mark *mark,
 		     const uint32_t *sample)
@@ -178,32 +139,23 @@ static void add_mark(struct as_model *m, const struct as_m_heap_mark *mark,
 	}
 }
 
-/* Several records of one process, name and time are one mark. */
-static bool add_marks(struct as_model *m, const char *mark, const uint32_t *sample)
+static int add_marks(struct as_model *m, const char *mark, const uint32_t *sample,
+		     struct as_error *err)
 {
-	AS_CLEANUP(as_free_autop)
-	uint64_t *seen = as_xcalloc(2 * m->processes.n + 1, sizeof *seen); /* count, time + 1 */
-	uint64_t which;
-	bool found = false;
-	size_t n;
-	const char *name = split_name(mark, &n, &which);
+	struct as_heap_moments moments;
+	uint32_t moment;
+	int r;
 
-	as_vec_foreach (k, &m->heap.marks) {
-		uint64_t *count = &seen[2 * k->r.process];
-
-		if (!is_named(k, name, n))
-			continue;
-		if (count[1] != k->r.time_ns + 1) {
-			count[0]++;
-			count[1] = k->r.time_ns + 1;
-		}
-		if (count[0] != which)
-			continue;
-		m->heap.at_ns = found ? AS_MIN(m->heap.at_ns, k->r.time_ns) : k->r.time_ns;
-		found = true;
-		add_mark(m, k, sample);
+	as_heap_moments_make(m, &moments);
+	r = as_heap_moments_find(&moments, mark, &moment, err);
+	for (size_t i = 0; r == AS_OK && i < m->heap.marks.n; i++) {
+		if (moments.of_mark[i] == moment)
+			add_mark(m, &m->heap.marks.v[i], sample);
 	}
-	return found;
+	if (r == AS_OK)
+		m->heap.at_ns = moments.v.v[moment].time_ns;
+	as_heap_moments_clear(&moments);
+	return r;
 }
 
 int as_model_measure_at(struct as_model *m, const char *mark, bool fold, struct as_error *err)
@@ -222,7 +174,7 @@ int as_model_measure_at(struct as_model *m, const char *mark, bool fold, struct 
 	}
 	m->heap.at = as_arena_strdup(&m->arena, mark);
 	m->heap.at_ns = 0;
-	return !*mark || add_marks(m, mark, sample) ? AS_OK : no_mark(m, mark, err);
+	return *mark ? add_marks(m, mark, sample, err) : AS_OK;
 }
 
 void as_heap_complete(struct as_model *m)

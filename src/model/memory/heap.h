@@ -105,6 +105,21 @@ int as_model_measure(struct as_model *m, enum as_measure measure, bool fold,
  * the names there are; AS_E_USAGE as above.
  */
 int as_model_measure_at(struct as_model *m, const char *mark, bool fold, struct as_error *err);
+/* What a mark's name and number mean: that mark of each process that has it. */
+struct as_heap_moment {
+	const char *name; /* the model's */
+	uint64_t number;  /* from 1 */
+	uint64_t time_ns; /* the earliest of them */
+};
+struct as_heap_moments {
+	AS_VEC(struct as_heap_moment) v; /* in the order in which they stand in the session */
+	uint32_t *of_mark;               /* per heap.marks: which moment */
+};
+void as_heap_moments_make(const struct as_model *m, struct as_heap_moments *ret);
+void as_heap_moments_clear(struct as_heap_moments *ms);
+/* "NAME" or "NAME#2" as above; AS_E_NOTFOUND with the names there are. */
+int as_heap_moments_find(const struct as_heap_moments *ms, const char *mark,
+			 uint32_t *ret_moment, struct as_error *err);
 /* AS_OK when as_model_measure would succeed; else what it would say. */
 int as_model_has_measure(const struct as_model *m, enum as_measure measure,
 			 struct as_error *err);

@@ -12,6 +12,11 @@ void as_leaks_text(const struct as_model *m, const struct as_style *style, struc
 /* What resident memory consists of, and which stacks keep pages that are nearly empty. */
 void as_resident_text(const struct as_model *m, const struct as_style *style,
 		      struct as_buf *out);
+/* What resident memory consists of, by number from 0 on: "free, held by the allocator" and a key, "held";
+ * NULL: there is no such kind. */
+const char *as_resident_kind(unsigned kind, const char **ret_key);
+/* "libc.so.6": a part's name without its folder; "" where it has none. */
+const char *as_resident_name(const struct as_m_rss_part *p);
 /* "leaks": {…} and "resident": […], docs/formats/report-json.md; null when not looked for. */
 void as_leaks_json(const struct as_model *m, struct as_json *j);
 void as_resident_json(const struct as_model *m, struct as_json *j);

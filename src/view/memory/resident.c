@@ -25,6 +25,14 @@ static const struct {
 	[ASSAY] = {"assay", "put there by assay"},
 };
 
+const char *as_resident_kind(unsigned kind, const char **ret_key)
+{
+	if (kind >= KINDS)
+		return NULL;
+	*ret_key = kinds[kind].key;
+	return kinds[kind].what;
+}
+
 static const char *function_of(const struct as_model *m, uint64_t row)
 {
 	const struct as_m_heap_row *r = &m->heap.rows.v[row];
@@ -64,11 +72,11 @@ static int by_bytes(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-static const char *base_name(const char *path)
+const char *as_resident_name(const struct as_m_rss_part *p)
 {
-	const char *slash = strrchr(path, '/');
+	const char *slash = strrchr(p->name, '/');
 
-	return slash && slash[1] ? slash + 1 : path;
+	return slash && slash[1] ? slash + 1 : p->name;
 }
 
 /* "libc.so.6 1.2 MiB, app 0.4 MiB, …": the largest of the kind. */
@@ -82,7 +90,7 @@ static void add_names(const struct as_model *m, uint64_t process, enum kind kind
 		    (*p->name || p->r.row))
 			as_vec_push(&names.v,
 				    (struct named){p->r.row ? function_of(m, p->r.row - 1)
-							    : base_name(p->name),
+							    : as_resident_name(p),
 						   p->r.bytes});
 	}
 	if (names.v.n)

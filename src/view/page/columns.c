@@ -122,7 +122,8 @@ static int64_t at_least_0(int64_t v)
 	X(live, NUMBER, x->r.live_bytes)                                                       \
 	X(peak, NUMBER, x->r.peak_bytes)                                                       \
 	X(churn, NUMBER, x->r.churn_blocks)                                                    \
-	X(growth, NUMBER, at_least_0(x->r.growth_bytes))
+	X(growth, NUMBER, at_least_0(x->r.growth_bytes))                                       \
+	X(leaked, NUMBER, p->m->heap.look.leaked[i])
 
 #define HEAP_TIMES(X)                                                                          \
 	X(process, NUMBER, x->process)                                                         \
@@ -137,6 +138,7 @@ static int64_t at_least_0(int64_t v)
 	static int64_t table##_##column(struct as_page *p, size_t i)                           \
 	{                                                                                      \
 		const __typeof__(*p->m->heap.member.v) *x = &p->m->heap.member.v[i];           \
+		(void)x; /* one has no use for it */                                           \
                                                                                                \
 		return AS_MIN((int64_t)(value), (int64_t)AS_PAGE_ADDR_MAX - 1);                \
 	}
@@ -146,6 +148,28 @@ HEAP(X)
 #define X(column, type, value) GETTER(heapTimes, times, column, value)
 HEAP_TIMES(X)
 #undef X
+
+static int64_t heapMarks_moment(struct as_page *p, size_t i)
+{
+	return p->marks.rows.v[i].moment;
+}
+
+static int64_t heapMarks_row(struct as_page *p, size_t i)
+{
+	return p->marks.rows.v[i].row;
+}
+
+static int64_t heapMarks_bytes(struct as_page *p, size_t i)
+{
+	return (int64_t)AS_MIN(p->marks.rows.v[i].bytes, AS_PAGE_ADDR_MAX - 1);
+}
+
+/* Their table is the page's, not the model's. */
+static const struct column mark_columns[] = {
+	{"heapMarks.moment", NUMBER, 0, heapMarks_moment},
+	{"heapMarks.row", NUMBER, 0, heapMarks_row},
+	{"heapMarks.bytes", NUMBER, 0, heapMarks_bytes},
+};
 
 static const struct column heap_columns[] = {
 #define X(column, type, value)                                                                 \
@@ -247,6 +271,8 @@ void as_page_columns(struct as_page *p)
 	add_columns(p, columns, AS_ARRAY_LEN(columns));
 	if (as_model_is_counted(p->m))
 		add_columns(p, heap_columns, AS_ARRAY_LEN(heap_columns));
+	for (size_t i = 0; as_model_is_counted(p->m) && i < AS_ARRAY_LEN(mark_columns); i++)
+		add_column(p, &mark_columns[i], p->marks.rows.n);
 	add_column(p, &ends, AS_END_COUNT_);
 	as_json_end(&p->j);
 }

@@ -152,6 +152,8 @@ void as_page_memory(struct as_page *p)
 	as_json_u64(j, "bytes", bytes);
 	processes(p);
 	marks(p);
+	as_page_moments(p);
+	as_page_looks(p);
 	if (as_selection_make(p->m, NULL, &s, NULL) == 0) { /* no filter can be wrong */
 		bins(p, s, AS_HEAP_SIZES, "sizes");
 		bins(p, s, AS_HEAP_LIFETIMES, "lifetimes");

@@ -9,7 +9,7 @@
 #include "view/report/report.h"
 #include "view/report/trust.h"
 
-enum { HOTTEST = 20, NS_DIGITS = 15 };
+enum { HOTTEST = 20, NS_DIGITS = 15, START = 1 /* the moment, in a query */ };
 
 static const char *or_empty(const char *s)
 {
@@ -152,7 +152,7 @@ static void query(struct as_page *p)
 	struct as_json *j = &p->j;
 
 	if (!q->from_ns && !q->to_ns && !q->thread && !q->focus && !q->ignore && !q->hide &&
-	    !q->no_inline && !q->no_kernel)
+	    !q->no_inline && !q->no_kernel && !p->q->since && !p->q->plumbing)
 		return;
 	as_json_obj(j, "query");
 	as_json_u64(j, "from", q->from_ns);
@@ -174,6 +174,11 @@ static void query(struct as_page *p)
 	as_json_bool(j, "noInline", q->no_inline);
 	as_json_bool(j, "noKernel", q->no_kernel);
 	as_json_bool(j, "generics", true);
+	as_json_bool(j, "plumbing", p->q->plumbing);
+	as_json_u64(j, "since",
+		    p->q->since && !*p->q->since ? START
+						 : as_page_moment(&p->marks, p->marks.since));
+	as_json_u64(j, "at", as_page_moment(&p->marks, p->marks.at));
 	as_json_end(j);
 }
 

@@ -99,6 +99,29 @@ static int profiles(const struct as_page_request *q, struct as_profile **ret_fla
 	return r;
 }
 
+static void contents(struct as_page *p, const struct as_profile *flat,
+		     const struct as_profile *whole)
+{
+	as_json_obj(&p->j, NULL);
+	as_page_meta(p, whole);
+	modules(p);
+	tasks(p);
+	as_page_columns(p);
+	strings(p);
+	as_page_listings(p, flat, whole);
+	as_json_end(&p->j);
+}
+
+static void container(const struct as_page *p, const struct as_buf *header, struct as_buf *out)
+{
+	as_buf_reserve(out, header->len + p->area.len + 24);
+	as_buf_adds(out, "ASVIEW1\n");
+	as_buf_le32(out, (uint32_t)header->len);
+	as_buf_add(out, header->p, header->len);
+	as_buf_fill(out, '\0', -(header->len + 12) & 7);
+	as_buf_add(out, p->area.p ? p->area.p : "", p->area.len);
+}
+
 int as_page_container(const struct as_page_request *q, struct as_buf *out, struct as_error *err)
 {
 	struct as_buf header = {0};
@@ -109,29 +132,20 @@ int as_page_container(const struct as_page_request *q, struct as_buf *out, struc
 	if (r < 0)
 		return r;
 	(void)as_intern_str(&p.strings, ""); /* is 0 */
-	as_json_obj(&p.j, NULL);
-	as_page_meta(&p, whole);
-	modules(&p);
-	tasks(&p);
-	as_page_columns(&p);
-	strings(&p);
-	as_page_listings(&p, flat, whole);
-	as_json_end(&p.j);
-
-	as_buf_reserve(out, header.len + p.area.len + 24);
-	as_buf_adds(out, "ASVIEW1\n");
-	as_buf_le32(out, (uint32_t)header.len);
-	as_buf_add(out, header.p, header.len);
-	as_buf_fill(out, '\0', -(header.len + 12) & 7);
-	as_buf_add(out, p.area.p ? p.area.p : "", p.area.len);
+	r = as_page_marks_make(&p, err);
+	if (r == 0) {
+		contents(&p, flat, whole);
+		container(&p, &header, out);
+	}
 	as_buf_clear(&header);
 	as_buf_clear(&p.area);
 	as_intern_clear(&p.strings);
+	as_page_marks_clear(&p.marks);
 	as_map64_clear(&p.string_of);
 	if (whole != flat)
 		as_profile_free(whole);
 	as_profile_free(flat);
-	return 0;
+	return r;
 }
 
 /* ---- page ---- */

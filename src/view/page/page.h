@@ -32,13 +32,18 @@ struct as_page_request {
 	 * whole session all the same: its reader can take them away, and its first screen is of
 	 * the whole. */
 	struct as_query query;
-	bool served;           /* may ask its server for listings (connect-src 'self') */
-	bool no_listing;       /* without source and assembly */
-	bool embedded_only;    /* listings of the recording alone, nothing of this machine */
+	/* Of a session of memory: the page begins with what came and went between two of its marks, as
+	 * as_heap_moments_find has them. since NULL: nothing is compared; since "" is the start, at ""
+	 * the end. */
+	const char *since, *at;
+	bool plumbing;      /* begins with what stands between the program and its allocator */
+	bool served;        /* may ask its server for listings (connect-src 'self') */
+	bool no_listing;    /* without source and assembly */
+	bool embedded_only; /* listings of the recording alone, nothing of this machine */
 	const char *cache_dir; /* of symbol indexes, for listings; NULL: none */
 };
 
-/* Appends the document. AS_E_USAGE and AS_E_NOTFOUND as as_profile_make on the query. */
+/* Appends the document. AS_E_USAGE and AS_E_NOTFOUND as as_profile_make on the query, and on marks. */
 int as_page_make(const struct as_page_request *q, struct as_buf *out, struct as_error *err);
 
 /* ---- pieces, used by the server and by tests ---- */
