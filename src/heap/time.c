@@ -205,6 +205,9 @@ void as_heap_mark(struct as_heap *h, const char *name, size_t n)
 
 	if (h->marks.n >= AS_HEAP_MARKS)
 		return;
+	/* A mark is told from others by its name and time, and the clock stands still for 0.1 ms or so. */
+	if (h->marks.n)
+		m.time_ns = AS_MAX(m.time_ns, h->marks.v[h->marks.n - 1].time_ns + 1);
 	m.name = as_xstrndup(name, n);
 	for (uint32_t i = 0; i < h->tallies.n; i++) {
 		const struct as_heap_tally *t = &h->tallies.v[i];

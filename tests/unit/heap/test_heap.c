@@ -331,6 +331,25 @@ static void what_is_freed_at_exit_is_told_apart(void **unused)
 	as_heap_free_all(h);
 }
 
+/* The clock of a program goes on by 0.1 ms or so: the reader joins records of one name and time. */
+static void marks_of_one_moment_have_times_of_their_own(void **unused)
+{
+	uint32_t t;
+	struct as_heap *h = one_stack(&t);
+
+	as_heap_alloc(h, t, 0x1000, 10);
+	as_heap_mark(h, "round", 5);
+	as_heap_alloc(h, t, 0x2000, 20);
+	as_heap_mark(h, "round", 5);
+	as_heap_mark(h, "round", 5);
+	assert_int_equal(h->marks.n, 3);
+	assert_true(h->marks.v[0].time_ns < h->marks.v[1].time_ns);
+	assert_true(h->marks.v[1].time_ns < h->marks.v[2].time_ns);
+	assert_int_equal(h->marks.v[0].live.bytes, 10);
+	assert_int_equal(h->marks.v[1].live.bytes, 30);
+	as_heap_free_all(h);
+}
+
 static void mappings_may_be_cut_and_taken_back(void **unused)
 {
 	struct as_heap *h = as_heap_new(0);
@@ -368,6 +387,7 @@ int main(void)
 		cmocka_unit_test(lifetimes_in_time_follow_the_clock),
 		cmocka_unit_test(a_leak_grows_and_a_cache_does_not),
 		cmocka_unit_test(what_is_freed_at_exit_is_told_apart),
+		cmocka_unit_test(marks_of_one_moment_have_times_of_their_own),
 		cmocka_unit_test(mappings_may_be_cut_and_taken_back),
 	};
 
