@@ -1,0 +1,126 @@
+#!/usr/bin/env bats
+# The crate assay in Rust programs: marks are read back by name, scopes and threads can be held to budgets.
+# SPDX-License-Identifier: MIT OR Apache-2.0
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+	ASSAY=$(realpath "${ASSAY:-$BATS_TEST_DIRNAME/../../build/src/cli/assay}")
+	crate=$(realpath "$BATS_TEST_DIRNAME/../../rust/assay")
+	PATH=$(dirname "$ASSAY"):$PATH:${HOME:-/root}/.cargo/bin
+	export XDG_CACHE_HOME=$BATS_FILE_TMPDIR/cache NO_COLOR=1 COLUMNS=100
+	cd "$BATS_TEST_TMPDIR" || return 1
+	assay heap -q -o probe.assay -- true 2>err || skip "no right to trace a child here: $(head -1 err)"
+	command -v rustc || skip 'no rustc on this machine'
+}
+
+# each TEST…: with Debian's compiler and with the newest one, where there are two
+each() {
+	local seen='' rustc version
+	for rustc in /usr/bin/rustc "$(command -v rustc)"; do
+		version=$("$rustc" --version 2>/dev/null) || continue
+		[[ $seen != *"$version"* ]] || continue
+		seen+=$version
+		echo "$version"
+		"$@" "$rustc"
+	done
+}
+
+# build RUSTC OPTION…: app.rs with the crate, as cargo would
+build() {
+	local rustc=$1
+	shift
+	"$rustc" --edition 2021 --crate-type rlib --crate-name assay "$@" -o libassay.rlib "$crate/src/lib.rs"
+	"$rustc" --edition 2021 "$@" --extern assay=libassay.rlib -o app app.rs
+}
+
+program() {
+	cat >app.rs <<-'END'
+		use std::{thread, time::Duration};
+		fn quiet(v: &[Vec<u8>]) -> usize { v.iter().map(|v| v.iter().filter(|b| **b == 1).count()).sum() }
+		fn words(n: usize) -> usize { (0..n).map(|i| i.to_string()).collect::<Vec<String>>().len() }
+		fn boxes(n: usize) -> Vec<Box<[u64; 4]>> { (0..n).map(|i| Box::new([i as u64; 4])).collect() }
+		fn work() -> usize {
+		    let n = assay::heap::scope!(build_boxes, boxes(50)).len();
+		    thread::sleep(Duration::from_millis(100)); // the kernel is asked for a thread's name while it is there
+		    n
+		}
+		fn main() {
+		    assay::heap::mark("begin");
+		    let kept: Vec<Vec<u8>> = (0..100).map(|_| vec![1u8; 1000]).collect();
+		    assay::heap::mark("kept");
+		    let a = assay::heap::scope!(parse, quiet(&kept));
+		    let b = assay::heap::scope!(tokenize, words(1000));
+		    let c = thread::Builder::new().name("worker".into()).spawn(work).unwrap().join().unwrap();
+		    println!("{} {} {}", a, b, c);
+		    drop(kept);
+		    assay::heap::mark("dropped");
+		    assay::heap::mark("dropped");
+		}
+	END
+}
+
+marks() {
+	run -1 assay report --at 'no such mark' "$1"
+	[[ $output =~ 'there are '(.*) ]]
+	echo "${BASH_REMATCH[1]}"
+}
+
+amount() {
+	assay report --format json "$@" | python3 -c 'import json, sys; print(json.load(sys.stdin)["amount"])'
+}
+
+marks_of() {
+	build "$@"
+	[ "$(./app)" = '100000 1000 50' ]
+	[ "$(assay heap -q -o app.assay -- ./app)" = '100000 1000 50' ]
+	[ "$(marks app.assay)" = 'begin, kept, dropped' ]
+	kept=$(amount --at kept app.assay) dropped=$(amount --at dropped app.assay)
+	[ $((kept - $(amount --at begin app.assay))) -ge 100000 ]
+	[ $((kept - dropped)) -ge 100000 ]
+	[ "$dropped" = "$(amount --at 'dropped#2' app.assay)" ]
+}
+
+@test "marks are read back by their names: release, and stripped with link-time optimisation" {
+	program
+	each_mark() {
+		marks_of "$1" -O
+		marks_of "$1" -O -Clto=fat -Ccodegen-units=1 -Cstrip=symbols
+	}
+	each each_mark
+}
+
+@test "budgets of a scope and of a thread hold a Rust program to what it allocates" {
+	program
+	budgets_of() {
+		build "$1" -O
+		assay heap -q -o app.assay -- ./app
+		run -0 --separate-stderr assay report --fail-if 'allocs(in=parse) > 0' --fail-if 'allocs(in=tokenize) < 1000' \
+			--fail-if 'allocs(in=build_boxes, thread=worker) != 51' --fail-if 'allocs(in=tokenize, thread=worker) > 0' app.assay
+		run -3 --separate-stderr assay report --fail-if 'allocs(in=tokenize) > 0' app.assay
+		[[ $stderr == *'allocs in tokenize is 1,0'*'more than 0'* ]]
+		run -3 --separate-stderr assay heap -q --fail-if 'allocs(in=build_boxes, thread=worker) > 50' -- ./app
+		[[ $stderr == *'of thread worker is 51, more than 50'* ]]
+	}
+	each budgets_of
+}
+
+@test "a program with marks in Rust and in C has the place once" {
+	command -v cc || skip 'no C compiler'
+	cat >c.c <<-'END'
+		#include <assay/heap.h>
+		void from_c(void) { assay_heap_mark("from c"); }
+	END
+	cc -O2 -I"$crate/../../include" -c -o c.o c.c
+	cat >app.rs <<-'END'
+		extern "C" { fn from_c(); }
+		fn main() { assay::heap::mark("from rust"); unsafe { from_c() }; println!("{}", vec![1u8; 10].len()); }
+	END
+	both() {
+		build "$1" -O -Clink-arg=c.o
+		[ "$(nm app | grep -c assay_heap_mark_site)" = 1 ]
+		[ "$(assay heap -q -o app.assay -- ./app)" = 10 ]
+		[ "$(marks app.assay)" = 'from rust, from c' ]
+	}
+	each both
+}
