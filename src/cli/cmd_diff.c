@@ -4,7 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/sys.h"
 #include "cli/cmds_priv.h"
+#include "model/memory/limit.h"
 #include "view/diff/diff.h"
 #include "view/memory/diff.h"
 
@@ -84,7 +86,8 @@ static const struct as_option diff_options[] = {
 	 .arg = "LIMIT",
 	 .group = "The question",
 	 .help = "'total(parse) > +5%' or 'self(parse) > +2pp': exit 3 when the whole interval "
-		 "is beyond it"},
+		 "is beyond it; of memory also 'self(parse) > +64KiB', 'peak > +5%' or "
+		 "'allocs(in=parse) > +0'"},
 	{.name = "self",
 	 .type = AS_OPT_FLAG,
 	 .at = offsetof(struct diff_args, self),
@@ -298,15 +301,10 @@ static int set_alloc_time(const struct diff_args *a, struct sessions *s, struct 
 static int check_memory(const struct diff_args *a, const struct sessions *s,
 			struct as_error *err)
 {
-	if (a->self || a->tree)
-		return as_fail(err, AS_E_USAGE, 0,
-			       "%s is for sessions of time: memory is counted, not sampled",
-			       a->self ? "--self" : "--tree");
-	if (a->fail_if)
-		return as_fail(err, AS_E_USAGE, 0,
-			       "--fail-if of a session of memory: assay report --fail-if "
-			       "'peak > 50MiB' %s",
-			       s->v[s->n - 1]->path);
+	if (a->self)
+		return as_fail(
+			err, AS_E_USAGE, 0,
+			"--self is for sessions of time: memory is counted, not sampled");
 	if (!a->marks && (s->n != 2 || s->before != 1))
 		return as_fail(err, AS_E_USAGE, 0, "sessions of memory are compared in pairs");
 	if (a->marks && s->n != 1)
@@ -353,14 +351,30 @@ static int set_measures(const struct diff_args *a, struct as_model *const side[2
 	return AS_OK;
 }
 
-static int show_memory(const struct as_cmd_ctx *ctx, struct as_model *const side[2],
-		       struct as_error *err)
+static int check_memory_limit(const struct diff_args *a, const struct as_heap_limit *limit,
+			      const struct as_heap_diff_request *q, bool *ret_beyond,
+			      struct as_error *err)
 {
+	struct as_buf text = {0};
+	int r = a->fail_if ? as_heap_limit_check(limit, q, &text, ret_beyond, err) : AS_OK;
+
+	if (r == AS_OK)
+		(void)as_write_all(STDERR_FILENO, as_buf_str(&text), text.len,
+				   NULL); /* nowhere left to tell */
+	as_buf_clear(&text);
+	return r;
+}
+
+static int show_memory(const struct as_cmd_ctx *ctx, struct as_model *const side[2],
+		       bool *ret_beyond, struct as_error *err)
+{
+	struct as_heap_limit limit = {0};
 	const struct diff_args *a = ctx->args;
 	struct as_heap_diff_request q = {.a = side[0],
 					 .b = side[1],
 					 .query.by = (enum as_by)a->by,
-					 .total = a->total || a->measure == TOTAL};
+					 .total = a->total || a->measure == TOTAL,
+					 .tree = a->tree};
 	struct as_style style = {
 		.width = as_term_width(STDOUT_FILENO),
 		.color = as_term_color(STDOUT_FILENO, (enum as_color)ctx->common->color),
@@ -372,22 +386,27 @@ static int show_memory(const struct as_cmd_ctx *ctx, struct as_model *const side
 	int r;
 
 	as_filter_apply(&a->filter, &q.query);
-	r = as_heap_diff_make(&q, &d, err);
-	if (r < 0)
-		return r;
-	view.diff = d;
-	if (a->format)
-		as_memory_diff_json(&view, &out);
-	else
-		as_memory_diff_text(&view, &style, &out);
-	r = as_out_write(&out, err);
+	r = a->fail_if ? as_heap_limit_parse(a->fail_if, &limit, err) : AS_OK;
+	if (r == AS_OK)
+		r = as_heap_diff_make(&q, &d, err);
+	if (r == AS_OK) {
+		view.diff = d;
+		if (a->format)
+			as_memory_diff_json(&view, &out);
+		else
+			as_memory_diff_text(&view, &style, &out);
+		r = as_out_write(&out, err);
+	}
+	if (r == AS_OK)
+		r = check_memory_limit(a, &limit, &q, ret_beyond, err);
 	as_buf_clear(&out);
 	as_heap_diff_free(d);
+	as_heap_limit_clear(&limit);
 	return r;
 }
 
 static int compare_memory(const struct as_cmd_ctx *ctx, const struct sessions *s,
-			  struct as_error *err)
+			  bool *ret_beyond, struct as_error *err)
 {
 	const struct diff_args *a = ctx->args;
 	struct as_model *again = NULL, *side[2] = {s->v[0], s->n > 1 ? s->v[1] : NULL};
@@ -400,7 +419,7 @@ static int compare_memory(const struct as_cmd_ctx *ctx, const struct sessions *s
 	if (r == AS_OK)
 		r = a->marks ? set_marks(a, side, err) : set_measures(a, side, err);
 	if (r == AS_OK)
-		r = show_memory(ctx, side, err);
+		r = show_memory(ctx, side, ret_beyond, err);
 	as_model_free(again);
 	return r;
 }
@@ -433,7 +452,7 @@ static int diff_run(struct as_cmd_ctx *ctx, struct as_error *err)
 	if (r == AS_OK)
 		r = set_alloc_time(a, &s, err);
 	if (r == AS_OK && is_memory(a, &s)) {
-		r = compare_memory(ctx, &s, err);
+		r = compare_memory(ctx, &s, &beyond, err);
 	} else if (r == AS_OK && a->self) {
 		r = calibrate(a, s.v[0], &q, err);
 	} else if (r == AS_OK) {

@@ -8,6 +8,7 @@
 #include "base/sys.h"
 #include "cli/cmds_priv.h"
 #include "model/diff/diff.h"
+#include "model/memory/diff.h"
 #include "view/flame/flame.h"
 
 struct flame_args {
@@ -22,8 +23,7 @@ static const struct as_option flame_options[] = {
 	 .at = offsetof(struct flame_args, diff),
 	 .group = "Output",
 	 .help = "two sessions in one picture: red takes more in the second, blue less, grey "
-		 "is not "
-		 "resolved"},
+		 "is not resolved, or of memory the same"},
 	{.name = "output",
 	 .letter = 'o',
 	 .type = AS_OPT_TEXT,
@@ -72,13 +72,54 @@ static void tell(const char *path, size_t bytes)
 	as_buf_clear(&b);
 }
 
+/* By time where both have it, unless a measure is said. */
+static int set_measures(const struct flame_args *a, struct as_model *const m[2],
+			struct as_error *err)
+{
+	enum as_measure measure = (enum as_measure)a->filter.measure;
+	int r = AS_OK;
+
+	if ((m[0]->time.is != m[1]->time.is) && (m[0]->heap.is != m[1]->heap.is))
+		return as_fail(err, AS_E_USAGE, 0,
+			       "'%s' and '%s': one is a session of time, the other of memory",
+			       m[0]->path, m[1]->path);
+	if (measure == AS_MEASURE_TIME && !(m[0]->time.is && m[1]->time.is))
+		measure = AS_MEASURE_PEAK;
+	for (int i = 0; i < 2 && r == AS_OK; i++)
+		r = as_model_measure(m[i], measure, !a->filter.no_fold, err);
+	return r;
+}
+
+static int draw_diff(const struct as_flame_request *q, const struct as_model *const m[2],
+		     struct as_buf *out, struct as_error *err)
+{
+	struct as_diff_request request = {
+		.a = &m[0], .na = 1, .b = &m[1], .nb = 1, .tree = true, .query = q->query};
+	struct as_heap_diff_request memory = {
+		.a = m[0], .b = m[1], .tree = true, .query = q->query};
+	struct as_heap_diff *counted = NULL;
+	struct as_diff *d = NULL;
+	int r;
+
+	if (as_model_is_counted(m[1])) {
+		r = as_heap_diff_make(&memory, &counted, err);
+		if (r == AS_OK)
+			r = as_flame_memory_diff_svg(q, counted, out, err);
+	} else {
+		r = as_diff_make(&request, &d, err);
+		if (r == AS_OK)
+			r = as_flame_diff_svg(q, d, out, err);
+	}
+	as_heap_diff_free(counted);
+	as_diff_free(d);
+	return r;
+}
+
 static int flame_diff(const struct as_cmd_ctx *ctx, struct as_error *err)
 {
 	const struct flame_args *a = ctx->args;
 	struct as_flame_request q = {.title = a->title, .full_names = a->full_names};
 	struct as_model *m[2] = {NULL, NULL};
-	struct as_diff_request request = {.na = 1, .nb = 1, .tree = true};
-	struct as_diff *d = NULL;
 	struct as_buf out = {0};
 	AS_CLEANUP(as_free_autop) char *named = NULL;
 	int r = AS_OK;
@@ -90,25 +131,19 @@ static int flame_diff(const struct as_cmd_ctx *ctx, struct as_error *err)
 			"down\n  assay flame --diff before.assay after.assay");
 	for (int i = 0; i < 2 && r == AS_OK; i++)
 		r = as_model_load(ctx->operands[i], &m[i], err);
-	for (int i = 0; i < 2 && r == AS_OK; i++)
-		r = as_filter_time_only(m[i], "flame --diff", err);
+	if (r == AS_OK)
+		r = set_measures(a, m, err);
 	named = a->output ? as_xstrdup(a->output)
 			  : as_filter_output(ctx->operands[1], ".diff.svg");
-	request.a = (const struct as_model *const *)&m[0];
-	request.b = (const struct as_model *const *)&m[1];
 	q.model = m[1];
 	as_filter_apply(&a->filter, &q.query);
-	request.query = q.query;
 	if (r == AS_OK)
-		r = as_diff_make(&request, &d, err);
-	if (r == AS_OK)
-		r = as_flame_diff_svg(&q, d, &out, err);
+		r = draw_diff(&q, (const struct as_model *const *)m, &out, err);
 	if (r == AS_OK)
 		r = as_filter_write(named, &out, err);
 	if (r == AS_OK && strcmp(named, "-") != 0)
 		tell(named, out.len);
 	as_buf_clear(&out);
-	as_diff_free(d);
 	as_model_free(m[0]);
 	as_model_free(m[1]);
 	return r;

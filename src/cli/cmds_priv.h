@@ -98,8 +98,6 @@ int as_filter_measure(const struct as_filter_args *f, struct as_model *m, struct
 /* --marks FROM..TO: from is the caller's to free, to points into range; either may be "". */
 int as_filter_marks(const char *range, char **ret_from, const char **ret_to,
 		    struct as_error *err);
-/* For commands that know only time: AS_E_UNSUPPORTED for a session of memory. */
-int as_filter_time_only(const struct as_model *m, const char *command, struct as_error *err);
 void as_filter_apply(const struct as_filter_args *f, struct as_query *q);
 /* Loads the operand's session, or the newest one of the current folder. */
 int as_filter_load(const struct as_cmd_ctx *ctx, struct as_model **ret, struct as_error *err);

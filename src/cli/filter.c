@@ -100,16 +100,6 @@ int as_filter_marks(const char *range, char **ret_from, const char **ret_to,
 	return AS_OK;
 }
 
-int as_filter_time_only(const struct as_model *m, const char *command, struct as_error *err)
-{
-	if (m->time.is)
-		return AS_OK;
-	return as_fail(err, AS_E_UNSUPPORTED, 0,
-		       "'%s' is a session of memory, which assay %s does not show yet"
-		       "\n  assay report --measure peak %s\n  assay flame --measure peak %s",
-		       m->path, command, m->path, m->path);
-}
-
 void as_filter_apply(const struct as_filter_args *f, struct as_query *q)
 {
 	q->focus = f->focus;

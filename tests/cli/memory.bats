@@ -153,7 +153,81 @@ assert eval(sys.argv[1]), (sys.argv[1], t, r["trust"], rows)
 	session story
 	run -2 assay diff story.assay heap.assay
 	[[ $output == *'one is a session of time'* ]]
-	run -2 assay diff --tree first.assay heap.assay
+}
+
+@test "the calls of two sessions as one tree: amounts add up, the branches that changed" {
+	heap_session 20000
+	cp truth.json first.json
+	mv heap.assay first.assay
+	heap_session 30000
+	for m in allocs bytes peak; do
+		assay diff --tree --measure $m --format json first.assay heap.assay >report.json
+		holds "r['shape'] == 'tree' and r['memory'] == '$m'"
+		# what stands on threads' first functions is all there is
+		holds "sum(row['amount_a'] for row in r['rows'] if row['depth'] == 1) == r['amount_a']"
+		holds "sum(row['amount_b'] for row in r['rows'] if row['depth'] == 1) == r['amount_b']"
+		holds "all(r['rows'][row['parent']]['depth'] == row['depth'] - 1 for row in r['rows'] if row['depth'] > 1)"
+		key=$m
+		[ $m = peak ] && key=peak_bytes
+		holds "all(rows[f]['amount_b'] == t[f]['$key'] for f in t if '::' in f)"
+		holds "all(rows[f]['amount_a'] == json.load(open('first.json'))[f]['$key'] for f in t if '::' in f)"
+	done
+	run -0 assay diff --tree --measure allocs first.assay heap.assay
+	golden memory-diff-tree
+	run -0 assay diff --tree heap.assay heap.assay
+	[[ $output == *'every call has the same on both sides'* ]]
+	assay diff --tree --marks half.. --format json heap.assay >report.json
+	holds "rows['app::parse']['amount_a'] == t['half']['app::parse']"
+	run -2 assay diff --tree --by thread first.assay heap.assay
+}
+
+@test "limits of growth: exit 3 with both figures, by function and by what a budget can name" {
+	heap_session 20000
+	mv heap.assay first.assay
+	heap_session 30000
+	beyond() {
+		run -3 --separate-stderr assay diff --measure allocs --fail-if "$1" first.assay heap.assay
+		[[ $stderr == *"$2"* ]] || { echo "$stderr"; return 1; }
+	}
+	within() {
+		run -0 --separate-stderr assay diff --measure allocs --fail-if "$1" first.assay heap.assay
+		[ -z "$stderr" ]
+	}
+	beyond 'self(app::parse) > +5%' "allocs of 'app::parse' itself grew from "
+	beyond 'total(app::worker) > +5%' 'with what it calls grew from '
+	beyond 'self(parse) > +10' 'by more than 10'
+	beyond 'allocs(in=parse) > +0' 'allocs(in=parse) grew from '
+	beyond 'bytes > +1KiB' 'by more than 1KiB'
+	within 'self(app::parse) > +1000%'
+	within 'self(app::parse) > +1M'
+	within 'bytes > +1GiB'
+	within 'failed > +0'
+	run -0 assay diff --fail-if 'total(main) > +0%' heap.assay first.assay # less is no growth
+	run -0 --separate-stderr assay diff --fail-if 'self(sparse) > +0%' first.assay heap.assay
+	[[ $stderr == *"nothing was allocated in 'sparse'"* ]]
+	for wrong in 'total(parse)' 'total() > 5%' 'peak > +' 'nothing > +5%' 'peak > -5%' 'self(parse) > +5pp'; do
+		run -2 assay diff --fail-if "$wrong" first.assay heap.assay
+	done
+	run -2 assay diff --measure allocs --fail-if 'self(parse) > +5KiB' first.assay heap.assay
+	[[ $output == *"'5KiB' is no count"* ]]
+}
+
+@test "two sessions of memory in one flame graph: red is more, blue is less, grey the same" {
+	heap_session 20000
+	mv heap.assay first.assay
+	heap_session 30000
+	run -0 --separate-stderr assay flame --diff --measure allocs -o out.svg first.assay heap.assay
+	is_svg out.svg
+	grep -q 'allocs · before: first.assay, ' out.svg
+	grep -q 'app::parse' out.svg && grep -q 'more: +' out.svg && grep -q ', after ' out.svg
+	assay flame --diff -o same.svg heap.assay heap.assay
+	is_svg same.svg
+	grep -q 'app::parse' same.svg
+	! grep -Eq ', new|, gone' same.svg
+	session story
+	run -2 assay flame --diff story.assay heap.assay
+	[[ $output == *'one is a session of time'* ]]
+	run -2 assay flame --diff --measure peak story.assay story.assay
 }
 
 @test "tables by size, life, age, type and realloc" {

@@ -240,6 +240,16 @@ static bool parse_bytes(const char *text, uint64_t *ret)
 	return as_parse_size(as_buf_str(&b), ret);
 }
 
+int as_heap_parse_amount(const char *text, bool bytes, uint64_t *ret)
+{
+	return (bytes ? parse_bytes(text, ret) : parse_count(text, ret)) ? AS_OK : AS_E_USAGE;
+}
+
+bool as_heap_budget_is_bytes(const struct as_heap_budget *b)
+{
+	return is_bytes(b);
+}
+
 static int parse_bound(struct parser *s)
 {
 	size_t n;

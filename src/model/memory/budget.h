@@ -100,6 +100,10 @@ int as_heap_budget_spend(const struct as_heap_budget *b, const struct as_model *
 int as_heap_budgets_check(const struct as_heap_budgets *b, const struct as_model *m,
 			  struct as_buf *out, bool *ret_broken, struct as_error *err);
 
+/* "50MiB", or where it is a count "10k": AS_OK, or AS_E_USAGE without a message. */
+int as_heap_parse_amount(const char *text, bool bytes, uint64_t *ret);
+bool as_heap_budget_is_bytes(const struct as_heap_budget *b);
+
 /* Whether a function is meant by `name` (see above); exactly: only by its whole name. */
 bool as_heap_function_matches(const struct as_m_function *f, const char *name, bool exactly);
 

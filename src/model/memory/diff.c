@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "model/diff/diff_priv.h"
+#include "model/profile/profile_priv.h"
 
 static uint64_t whole(double amount)
 {
@@ -60,6 +61,105 @@ static void make_rows(struct as_heap_diff *d, const struct as_diff_match *match,
 	d->b = whole(side[1].weight);
 }
 
+/* ---- calls ---- */
+
+/* Nodes of one side onto those of both. */
+static void add_nodes(struct as_heap_diff *d, struct as_ktree *t, const struct as_profile *p,
+		      struct as_diff_match *m, const struct as_diff_session *s, bool after)
+{
+	AS_CLEANUP(as_free_autop) uint32_t *to = as_xcalloc(p->nodes.n + 1, sizeof *to);
+
+	for (size_t i = 0; i < p->nodes.n; i++) {
+		const struct as_node *n = &p->nodes.v[i];
+		struct as_heap_diff_node *node;
+		uint32_t name;
+
+		if (i) {
+			name = n->key < s->nkeys ? s->name_of_key[n->key] : AS_NONE;
+			if (name == AS_NONE)
+				name = as_diff_match_name(m, p, n->key);
+			to[i] = as_ktree_child(t, to[n->parent], name);
+		}
+		while (d->nodes.n < t->nodes.n)
+			as_vec_push(&d->nodes,
+				    (struct as_heap_diff_node){.first_child = AS_NONE});
+		node = &d->nodes.v[to[i]];
+		*(after ? &node->b : &node->a) += whole(n->total);
+	}
+}
+
+struct weighed {
+	uint64_t sum;
+	uint32_t node;
+};
+
+static int lightest_first(const void *pa, const void *pb)
+{
+	const struct weighed *a = pa, *b = pb;
+
+	if (a->sum != b->sum)
+		return a->sum < b->sum ? -1 : 1;
+	return a->node < b->node ? 1 : -1;
+}
+
+static void link_nodes(struct as_heap_diff *d, const struct as_ktree *t,
+		       const struct as_diff_match *m)
+{
+	AS_CLEANUP(as_free_autop)
+	struct weighed *order = as_xcalloc(t->nodes.n + 1, sizeof *order);
+
+	for (uint32_t i = 0; i < d->nodes.n; i++) {
+		struct as_heap_diff_node *n = &d->nodes.v[i];
+
+		n->parent = i ? t->nodes.v[i].parent : AS_NONE;
+		n->next_sibling = AS_NONE;
+		n->depth = i ? d->nodes.v[n->parent].depth + 1 : 0;
+		n->row = i ? m->names.v[t->nodes.v[i].key].row
+			   : (struct as_row){.name = "all",
+					     .full_name = "all",
+					     .module = "",
+					     .file = "",
+					     .crate = ""};
+		order[i] = (struct weighed){n->a + n->b, i};
+	}
+	if (d->nodes.n)
+		qsort(order, d->nodes.n, sizeof *order, lightest_first);
+	for (size_t i = 0; i < d->nodes.n; i++) {
+		struct as_heap_diff_node *n = &d->nodes.v[order[i].node];
+
+		if (n->parent == AS_NONE)
+			continue;
+		n->next_sibling = d->nodes.v[n->parent].first_child;
+		d->nodes.v[n->parent].first_child = order[i].node;
+	}
+}
+
+static int make_tree(struct as_heap_diff *d, struct as_diff_match *m,
+		     const struct as_diff_session side[2], struct as_error *err)
+{
+	struct as_ktree t;
+	int r = AS_OK;
+
+	as_ktree_init(&t, 1024);
+	for (int i = 0; i < 2 && r == AS_OK; i++) {
+		struct as_query q = d->request.query;
+		struct as_profile *p = NULL;
+
+		q.shape = AS_SHAPE_TREE;
+		q.nodes_only = true;
+		q.alias = side[i].alias;
+		q.naliases = side[i].naliases;
+		r = as_profile_make(side[i].model, &q, &p, err);
+		if (r == AS_OK)
+			add_nodes(d, &t, p, m, &side[i], i == 1);
+		as_profile_free(p);
+	}
+	if (r == AS_OK)
+		link_nodes(d, &t, m);
+	as_ktree_clear(&t);
+	return r;
+}
+
 int as_heap_diff_make(const struct as_heap_diff_request *q, struct as_heap_diff **ret,
 		      struct as_error *err)
 {
@@ -71,6 +171,8 @@ int as_heap_diff_make(const struct as_heap_diff_request *q, struct as_heap_diff 
 	if (q->a->measure != q->b->measure)
 		return as_fail(err, AS_E_USAGE, 0,
 			       "sessions of memory and of time cannot be compared");
+	if (q->tree && (q->query.by == AS_BY_THREAD || q->query.by == AS_BY_PROCESS))
+		return as_fail(err, AS_E_USAGE, 0, "calls are of functions, not of threads");
 	d = as_xcalloc(1, sizeof *d);
 	d->request = *q;
 	match = (struct as_diff_match){.arena = &d->arena};
@@ -79,6 +181,8 @@ int as_heap_diff_make(const struct as_heap_diff_request *q, struct as_heap_diff 
 		r = as_diff_match_add(&match, &q->query, q->total, &side[i], err);
 	if (r == AS_OK)
 		make_rows(d, &match, side);
+	if (r == AS_OK && q->tree)
+		r = make_tree(d, &match, side, err);
 	for (int i = 0; i < 2; i++)
 		as_diff_session_clear(&side[i]);
 	as_diff_match_clear(&match);
@@ -94,6 +198,7 @@ void as_heap_diff_free(struct as_heap_diff *d)
 	if (!d)
 		return;
 	as_vec_clear(&d->rows);
+	as_vec_clear(&d->nodes);
 	as_arena_clear(&d->arena);
 	free(d);
 }

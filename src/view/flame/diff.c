@@ -38,7 +38,7 @@ static bool is_coloured(const struct as_diff_row *r)
 }
 
 /* strength in (0, 1]; light enough for dark letters. Red and blue: not for the colour-blind to mix. */
-static void tint(bool up, double strength, char ret[8])
+void as_flame_tint(bool up, double strength, char ret[8])
 {
 	double l = 0.90 - 0.28 * strength;
 
@@ -51,7 +51,8 @@ static void fill(const struct as_picture *pic, const struct as_box *b, char ret[
 
 	memcpy(ret, GREY, sizeof GREY);
 	if (r && is_coloured(r))
-		tint(r->delta > 0, AS_MIN(1, sqrt(fabs(r->delta) / shown_of(pic)->scale)), ret);
+		as_flame_tint(r->delta > 0,
+			      AS_MIN(1, sqrt(fabs(r->delta) / shown_of(pic)->scale)), ret);
 }
 
 static void name(const struct as_picture *pic, uint32_t key, struct as_row *ret)
@@ -126,7 +127,7 @@ static void subtitle(const struct as_picture *pic, struct as_buf *out)
 	as_buf_adds(out, " · width: mean of both");
 }
 
-static double add_swatch(struct as_buf *out, double x, const char *colour, const char *text)
+double as_flame_swatch(struct as_buf *out, double x, const char *colour, const char *text)
 {
 	as_buf_addf(out, "<rect x=\"%.1f\" y=\"%d\" width=\"14\" height=\"11\" fill=\"%s\"/>",
 		    x, AS_FLAME_LEGEND_Y - 10, colour);
@@ -152,15 +153,15 @@ static void legend(const struct as_picture *pic)
 			AS_CLEANUP(as_buf_clear) struct as_buf text = {0};
 			char colour[8];
 
-			tint(up, i / (double)STEPS, colour);
+			as_flame_tint(up, i / (double)STEPS, colour);
 			if (i == STEPS)
 				as_buf_addf(&text, "%s: %s%.1f points%s", up ? "up" : "down",
 					    up ? "+" : "-", 100 * s->scale,
 					    s->scale > SCALE_MIN ? "" : " or more");
-			x = add_swatch(pic->out, x, colour, as_buf_str(&text));
+			x = as_flame_swatch(pic->out, x, colour, as_buf_str(&text));
 		}
 	}
-	(void)add_swatch(pic->out, x, GREY, "not resolved, or the share alone changed");
+	(void)as_flame_swatch(pic->out, x, GREY, "not resolved, or the share alone changed");
 	as_buf_adds(pic->out, "</g>\n");
 }
 

@@ -44,6 +44,11 @@ struct as_diff;
 int as_flame_diff_svg(const struct as_flame_request *q, const struct as_diff *diff,
 		      struct as_buf *out, struct as_error *err);
 
+struct as_heap_diff;
+/* The same of two sessions of memory, where every difference is one: grey is what is the same. */
+int as_flame_memory_diff_svg(const struct as_flame_request *q, const struct as_heap_diff *diff,
+			     struct as_buf *out, struct as_error *err);
+
 /* ---- the layout ---- */
 
 struct as_box {

@@ -51,6 +51,10 @@ struct as_picture {
 void as_flame_draw(struct as_picture *pic);
 /* Bytes that XML cannot carry become \xNN, the rest is escaped. */
 void as_flame_xml(struct as_buf *out, const char *s);
+/* Colours of pictures of two sides: red is more, blue is less; strength 0 … 1. */
+void as_flame_tint(bool up, double strength, char ret[8]);
+/* A square of that colour with its meaning ("" none) in the legend; returns where the next one begins. */
+double as_flame_swatch(struct as_buf *out, double x, const char *colour, const char *text);
 /* "#rrggbb" of hue (degrees), saturation and lightness (0..1). */
 void as_flame_hsl(double h, double s, double l, char ret[8]);
 

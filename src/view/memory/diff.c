@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What a build, or a part of a run, has more or less of: see diff.h. */
-#include "view/memory/diff.h"
+#include "view/memory/diff_priv.h"
 
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 enum { TOP = 20 };
 
-static void add_amount(const struct as_heap_diff *d, uint64_t n, struct as_buf *out)
+void as_memory_diff_amount(const struct as_heap_diff *d, uint64_t n, struct as_buf *out)
 {
 	if (as_measure_is_bytes(d->request.b->measure))
 		as_fmt_bytes(out, n);
@@ -20,11 +20,12 @@ static void add_amount(const struct as_heap_diff *d, uint64_t n, struct as_buf *
 }
 
 /* "+1.20 MiB", "−340 B", "0 B" */
-static void add_change(const struct as_heap_diff *d, uint64_t a, uint64_t b, struct as_buf *out)
+void as_memory_diff_change(const struct as_heap_diff *d, uint64_t a, uint64_t b,
+			   struct as_buf *out)
 {
 	if (a != b)
 		as_buf_adds(out, b > a ? "+" : "−");
-	add_amount(d, b > a ? b - a : a - b, out);
+	as_memory_diff_amount(d, b > a ? b - a : a - b, out);
 }
 
 /* "+12.3 %" of what it was; nothing where that was nothing. */
@@ -63,12 +64,12 @@ static void add_side(const struct as_heap_diff *d, bool after, const struct as_s
 		as_buf_adds(out, " at its end");
 	}
 	as_buf_adds(out, ": ");
-	add_amount(d, after ? d->b : d->a, out);
+	as_memory_diff_amount(d, after ? d->b : d->a, out);
 	if (after) {
 		AS_CLEANUP(as_buf_clear) struct as_buf percent = {0};
 
 		as_buf_adds(out, ", ");
-		add_change(d, d->a, d->b, out);
+		as_memory_diff_change(d, d->a, d->b, out);
 		add_percent(d->a, d->b, &percent);
 		if (percent.len)
 			as_buf_addf(out, ", %s", percent.p);
@@ -97,7 +98,8 @@ static void name_cells(const struct as_heap_diff *d, const struct as_heap_diff_r
 	as_table_text(t, column + 1, as_buf_str(&where));
 }
 
-static void columns(const struct as_heap_diff *d, struct as_table *t)
+void as_memory_diff_columns(const struct as_heap_diff *d, const char *heading,
+			    struct as_table *t)
 {
 	enum as_cell_type type =
 		as_measure_is_bytes(d->request.b->measure) ? AS_CELL_BYTES : AS_CELL_COUNT;
@@ -107,46 +109,39 @@ static void columns(const struct as_heap_diff *d, struct as_table *t)
 	as_table_column(t, (struct as_column){"delta", "change", AS_CELL_TEXT, 0});
 	as_table_column(t, (struct as_column){"percent", "", AS_CELL_TEXT, AS_COL_HIDE_EMPTY});
 	as_table_column(t, (struct as_column){"note", "", AS_CELL_TEXT, AS_COL_HIDE_EMPTY});
-	as_table_column(t, (struct as_column){"name",
-					      as_report_by_word(d->request.query.by, false),
-					      AS_CELL_TEXT, AS_COL_FLEX});
+	as_table_column(t, (struct as_column){"name", heading, AS_CELL_TEXT, AS_COL_FLEX});
 	as_table_column(t, (struct as_column){"where", "", AS_CELL_TEXT,
 					      AS_COL_FLEX | AS_COL_HIDE_EMPTY | AS_COL_SPARE |
 						      AS_COL_FAINT});
 }
 
-static void add_row(const struct as_heap_diff *d, const struct as_heap_diff_row *r,
-		    const struct as_style *style, struct as_table *t)
+void as_memory_diff_row(const struct as_heap_diff *d, const struct as_heap_diff_row *r,
+			const struct as_style *style, struct as_table *t)
 {
 	AS_CLEANUP(as_buf_clear) struct as_buf b = {0};
 
 	as_table_row(t);
 	as_table_value(t, 0, r->a);
 	as_table_value(t, 1, r->b);
-	add_change(d, r->a, r->b, &b);
+	as_memory_diff_change(d, r->a, r->b, &b);
 	as_table_text(t, 2, b.p);
 	as_buf_reset(&b);
 	add_percent(r->a, r->b, &b);
 	as_table_text(t, 3, as_buf_str(&b));
 	as_table_text(t, 4, !r->in_a || !r->a ? "new" : !r->in_b || !r->b ? "gone" : "");
-	name_cells(d, r, style, 5, t);
+	name_cells(d, r, style, AS_MEMORY_DIFF_NAME, t);
 }
 
-void as_memory_diff_text(const struct as_memory_diff_view *v, const struct as_style *style,
-			 struct as_buf *out)
+static void rows_text(const struct as_memory_diff_view *v, const struct as_style *style,
+		      struct as_buf *out)
 {
 	const struct as_heap_diff *d = v->diff;
 	size_t changed = d->rows.n - d->same, top = v->top ? v->top : TOP;
 	struct as_table t = {0};
 
-	add_side(d, false, style, out);
-	add_side(d, true, style, out);
-	as_buf_addf(out, "%s %s, %s\n\n", d->request.total ? "total" : "self",
-		    as_measure_name(d->request.b->measure),
-		    "counted, not sampled: every difference is one");
-	columns(d, &t);
+	as_memory_diff_columns(d, as_report_by_word(d->request.query.by, false), &t);
 	for (size_t i = 0; i < changed && i < top; i++)
-		add_row(d, &d->rows.v[i], style, &t);
+		as_memory_diff_row(d, &d->rows.v[i], style, &t);
 	if (t.nrows)
 		as_table_print(&t, style, out);
 	if (changed > t.nrows)
@@ -157,12 +152,29 @@ void as_memory_diff_text(const struct as_memory_diff_view *v, const struct as_st
 	as_table_clear(&t);
 }
 
+void as_memory_diff_text(const struct as_memory_diff_view *v, const struct as_style *style,
+			 struct as_buf *out)
+{
+	const struct as_heap_diff *d = v->diff;
+
+	add_side(d, false, style, out);
+	add_side(d, true, style, out);
+	as_buf_addf(out, "%s %s, %s\n\n",
+		    d->request.total || d->request.tree ? "total" : "self",
+		    as_measure_name(d->request.b->measure),
+		    "counted, not sampled: every difference is one");
+	if (d->request.tree)
+		as_memory_diff_tree(v, style, out);
+	else
+		rows_text(v, style, out);
+}
+
 /* ---- JSON ---- */
 
+/* The keys of a row within its object. */
 static void json_row(const struct as_heap_diff *d, const struct as_heap_diff_row *r,
 		     struct as_json *j)
 {
-	as_json_obj(j, NULL);
 	as_json_str(j, "name", r->row.name);
 	as_json_str(j, "full_name", r->row.full_name);
 	as_json_str(j, "module", r->row.module);
@@ -175,7 +187,36 @@ static void json_row(const struct as_heap_diff *d, const struct as_heap_diff_row
 	as_json_num(j, "share_a", d->a ? (double)r->a / (double)d->a : 0, 6);
 	as_json_num(j, "share_b", d->b ? (double)r->b / (double)d->b : 0, 6);
 	as_json_str(j, "only", !r->in_a ? "b" : !r->in_b ? "a" : "");
-	as_json_end(j);
+}
+
+/* All nodes, depth first; parents by position in the array. */
+static void json_tree(const struct as_heap_diff *d, struct as_json *j)
+{
+	AS_CLEANUP(as_free_autop)
+	uint64_t *position = as_xcalloc(d->nodes.n + 1, sizeof *position);
+	uint64_t n = 0;
+
+	for (uint32_t i = d->nodes.n ? d->nodes.v[0].first_child : AS_NONE; i != AS_NONE;) {
+		const struct as_heap_diff_node *k = &d->nodes.v[i];
+
+		position[i] = n++;
+		as_json_obj(j, NULL);
+		json_row(d, &(struct as_heap_diff_row){k->row, k->a, k->b, k->a > 0, k->b > 0},
+			 j);
+		as_json_u64(j, "depth", k->depth);
+		if (k->parent)
+			as_json_u64(j, "parent", position[k->parent]);
+		else
+			as_json_null(j, "parent");
+		as_json_end(j);
+		if (k->first_child != AS_NONE) {
+			i = k->first_child;
+			continue;
+		}
+		while (i && d->nodes.v[i].next_sibling == AS_NONE)
+			i = d->nodes.v[i].parent;
+		i = i ? d->nodes.v[i].next_sibling : AS_NONE;
+	}
 }
 
 static void json_side(const struct as_model *m, const char *key, struct as_json *j)
@@ -199,8 +240,8 @@ void as_memory_diff_json(const struct as_memory_diff_view *v, struct as_buf *out
 	as_json_obj(&j, NULL);
 	as_json_str(&j, "schema", "assay.diff/1");
 	as_json_str(&j, "by", as_report_by_word(q->query.by, false));
-	as_json_str(&j, "measure", q->total ? "total" : "self");
-	as_json_str(&j, "shape", "flat");
+	as_json_str(&j, "measure", q->total || q->tree ? "total" : "self");
+	as_json_str(&j, "shape", q->tree ? "tree" : "flat");
 	as_json_str(&j, "memory", as_measure_name(q->b->measure));
 	as_json_str(&j, "unit", as_measure_is_bytes(q->b->measure) ? "bytes" : "count");
 	json_side(q->a, "a", &j);
@@ -210,8 +251,13 @@ void as_memory_diff_json(const struct as_memory_diff_view *v, struct as_buf *out
 	as_json_i64(&j, "amount_delta", (int64_t)(d->b - d->a));
 	as_json_u64(&j, "same", d->same);
 	as_json_arr(&j, "rows");
-	for (size_t i = 0; i < d->rows.n && i < top; i++)
+	if (q->tree)
+		json_tree(d, &j);
+	for (size_t i = 0; !q->tree && i < d->rows.n && i < top; i++) {
+		as_json_obj(&j, NULL);
 		json_row(d, &d->rows.v[i], &j);
+		as_json_end(&j);
+	}
 	as_json_end(&j);
 	as_json_end(&j);
 	as_buf_addc(out, '\n');
