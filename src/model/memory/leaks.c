@@ -318,6 +318,74 @@ void as_leak_list_clear(struct as_leak_list *l)
 	*l = (struct as_leak_list){0};
 }
 
+/* ---- pinned pages ---- */
+
+static uint32_t function_of_row(const struct as_model *m, uint64_t row)
+{
+	uint32_t stack = m->heap.rows.v[row].folded;
+
+	if (stack == AS_NONE)
+		return AS_NONE;
+	return m->places.v[m->frames.v[m->stacks.v[stack].frame].chain].function;
+}
+
+static int by_function(const void *a, const void *b)
+{
+	const struct as_model_pin *x = a, *y = b;
+
+	return x->function < y->function ? -1 : x->function > y->function;
+}
+
+static int by_pinned(const void *a, const void *b)
+{
+	const struct as_model_pin *x = a, *y = b;
+
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	return by_function(a, b);
+}
+
+/* Those of one function stand together. Returns how many are left. */
+static size_t join_pins(struct as_model_pin *v, size_t n)
+{
+	size_t last = 0;
+
+	for (size_t i = 1; i < n; i++) {
+		if (v[i].function != v[last].function) {
+			v[++last] = v[i];
+			continue;
+		}
+		v[last].pages += v[i].pages;
+		v[last].bytes += v[i].bytes;
+		v[last].blocks += v[i].blocks;
+		v[last].live_bytes += v[i].live_bytes;
+	}
+	return n ? last + 1 : 0;
+}
+
+void as_model_pins_find(const struct as_model *m, uint64_t process, struct as_model_pins *ret)
+{
+	struct as_model_pins p = {0};
+
+	as_vec_foreach (x, &m->heap.look.pins) {
+		if (x->process == process)
+			as_vec_push(&p.v,
+				    (struct as_model_pin){function_of_row(m, x->row), x->pages,
+							  x->bytes, x->blocks, x->live_bytes});
+	}
+	if (p.v.n)
+		qsort(p.v.v, p.v.n, sizeof *p.v.v, by_function);
+	p.v.n = join_pins(p.v.v, p.v.n);
+	if (p.v.n)
+		qsort(p.v.v, p.v.n, sizeof *p.v.v, by_pinned);
+	*ret = p;
+}
+
+void as_model_pins_clear(struct as_model_pins *p)
+{
+	as_vec_clear(&p->v);
+}
+
 bool as_leak_grows(const struct as_leak_owner *o)
 {
 	return o->growth_steps >= 4 && o->growth_rises + 1 >= o->growth_steps &&

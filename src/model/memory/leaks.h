@@ -57,6 +57,17 @@ struct as_model;
 void as_model_leaks(const struct as_model *m, struct as_leak_list *ret);
 void as_leak_list_clear(struct as_leak_list *l);
 
+/* Blocks of a function that keep pages of a process, of all its threads and stacks. */
+struct as_model_pin {
+	uint32_t function; /* of the folded stacks; AS_NONE: they have no frames */
+	uint64_t pages, bytes, blocks, live_bytes;
+};
+struct as_model_pins {
+	AS_VEC(struct as_model_pin) v; /* by bytes, the most first */
+};
+void as_model_pins_find(const struct as_model *m, uint64_t process, struct as_model_pins *ret);
+void as_model_pins_clear(struct as_model_pins *p);
+
 /* A stack whose blocks grow as long as the program runs: in all but one of at least 4 steps at most, and
  * by more than half of what is there at the end. A cache stops. */
 bool as_leak_grows(const struct as_leak_owner *o);

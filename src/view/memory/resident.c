@@ -72,6 +72,31 @@ static int by_bytes(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
+static int by_name(const void *a, const void *b)
+{
+	const struct named *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+/* A function's stacks and threads are one; the largest first. */
+static void join_names(struct names *names)
+{
+	size_t n = 0;
+
+	if (!names->v.n)
+		return;
+	qsort(names->v.v, names->v.n, sizeof *names->v.v, by_name);
+	as_vec_foreach (it, &names->v) {
+		if (n && strcmp(names->v.v[n - 1].name, it->name) == 0)
+			names->v.v[n - 1].bytes += it->bytes;
+		else
+			names->v.v[n++] = *it;
+	}
+	names->v.n = n;
+	qsort(names->v.v, n, sizeof *names->v.v, by_bytes);
+}
+
 const char *as_resident_name(const struct as_m_rss_part *p)
 {
 	const char *slash = strrchr(p->name, '/');
@@ -93,8 +118,7 @@ static void add_names(const struct as_model *m, uint64_t process, enum kind kind
 							    : as_resident_name(p),
 						   p->r.bytes});
 	}
-	if (names.v.n)
-		qsort(names.v.v, names.v.n, sizeof *names.v.v, by_bytes);
+	join_names(&names);
 	for (size_t i = 0; i < names.v.n && i < NAMES; i++) {
 		as_buf_adds(b, i ? ", " : ": ");
 		as_buf_adds(b, names.v.v[i].name);
@@ -162,46 +186,38 @@ static void difference_line(const struct as_model *m, const struct as_rec_heap_r
 		    out);
 }
 
-static int by_pinned(const void *a, const void *b)
-{
-	const struct as_rec_heap_pin *x = *(const struct as_rec_heap_pin *const *)a;
-	const struct as_rec_heap_pin *y = *(const struct as_rec_heap_pin *const *)b;
+/* ---- pinned pages ---- */
 
-	if (x->bytes != y->bytes)
-		return x->bytes > y->bytes ? -1 : 1;
-	return x->row < y->row ? -1 : x->row > y->row;
+static const char *function_name(const struct as_model *m, uint32_t function)
+{
+	return function == AS_NONE ? "(no stack)" : m->functions.v[function].brief;
 }
 
 static void pin_lines(const struct as_model *m, const struct as_rec_heap_rss *r,
 		      const struct as_style *style, struct as_buf *out)
 {
-	AS_VEC(const struct as_rec_heap_pin *) pins = {0};
+	struct as_model_pins pins;
 	struct as_buf b = {0};
 
 	if (!r->pinned_pages)
 		return;
-	as_vec_foreach (p, &m->heap.look.pins) {
-		if (p->process == r->process)
-			as_vec_push(&pins, p);
-	}
-	if (pins.n)
-		qsort(pins.v, pins.n, sizeof *pins.v, by_pinned);
+	as_model_pins_find(m, r->process, &pins);
 	as_fmt_bytes(&b, r->pinned_bytes);
 	as_buf_adds(&b, " are free, but in ");
 	as_fmt_count(&b, r->pinned_pages);
 	as_buf_adds(&b, " pages that less than a tenth of live bytes keep");
 	as_block_label(out, style, "pinned");
 	as_block_words(out, style, 7, b.p);
-	for (size_t i = 0; i < pins.n && i < PINS; i++) {
+	for (size_t i = 0; i < pins.v.n && i < PINS; i++) {
 		as_buf_reset(&b);
-		as_fmt_count(&b, pins.v[i]->pages);
+		as_fmt_count(&b, pins.v.v[i].pages);
 		as_buf_adds(&b, " pages by ");
-		as_fmt_count(&b, pins.v[i]->blocks);
+		as_fmt_count(&b, pins.v.v[i].blocks);
 		as_buf_adds(&b, " blocks of ");
-		as_buf_adds(&b, function_of(m, pins.v[i]->row));
-		amount_line(style, pins.v[i]->bytes, b.p, out);
+		as_buf_adds(&b, function_name(m, pins.v.v[i].function));
+		amount_line(style, pins.v.v[i].bytes, b.p, out);
 	}
-	as_vec_clear(&pins);
+	as_model_pins_clear(&pins);
 	as_buf_clear(&b);
 }
 
@@ -263,12 +279,13 @@ static void parts_json(const struct as_model *m, uint64_t process, struct as_jso
 
 static void pins_json(const struct as_model *m, uint64_t process, struct as_json *j)
 {
+	struct as_model_pins pins;
+
+	as_model_pins_find(m, process, &pins);
 	as_json_arr(j, "pins");
-	as_vec_foreach (p, &m->heap.look.pins) {
-		if (p->process != process)
-			continue;
+	as_vec_foreach (p, &pins.v) {
 		as_json_obj(j, NULL);
-		as_json_str(j, "function", function_of(m, p->row));
+		as_json_str(j, "function", function_name(m, p->function));
 		as_json_u64(j, "pages", p->pages);
 		as_json_u64(j, "bytes", p->bytes);
 		as_json_u64(j, "blocks", p->blocks);
@@ -276,6 +293,7 @@ static void pins_json(const struct as_model *m, uint64_t process, struct as_json
 		as_json_end(j);
 	}
 	as_json_end(j);
+	as_model_pins_clear(&pins);
 }
 
 void as_resident_json(const struct as_model *m, struct as_json *j)

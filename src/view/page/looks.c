@@ -155,39 +155,26 @@ static void kind(struct as_page *p, uint64_t process, unsigned k)
 	as_vec_clear(&of.v);
 }
 
-static int by_kept(const void *a, const void *b)
-{
-	const struct as_rec_heap_pin *x = *(const struct as_rec_heap_pin *const *)a;
-	const struct as_rec_heap_pin *y = *(const struct as_rec_heap_pin *const *)b;
-
-	if (x->bytes != y->bytes)
-		return x->bytes > y->bytes ? -1 : 1;
-	return x->row < y->row ? -1 : x->row > y->row;
-}
-
 static void pins(struct as_page *p, uint64_t process)
 {
-	AS_VEC(const struct as_rec_heap_pin *) of = {0};
 	struct as_json *j = &p->j;
+	struct as_model_pins of;
 
-	as_vec_foreach (x, &p->m->heap.look.pins) {
-		if (x->process == process)
-			as_vec_push(&of, x);
-	}
-	if (of.n)
-		qsort(of.v, of.n, sizeof *of.v, by_kept);
+	as_model_pins_find(p->m, process, &of);
 	as_json_arr(j, "pins");
-	for (size_t i = 0; i < of.n && i < PINS; i++) {
+	for (size_t i = 0; i < of.v.n && i < PINS; i++) {
+		const struct as_model_pin *x = &of.v.v[i];
+
 		as_json_obj(j, NULL);
-		as_json_i64(j, "function", function_of_row(p->m, of.v[i]->row));
-		as_json_u64(j, "pages", of.v[i]->pages);
-		as_json_u64(j, "bytes", of.v[i]->bytes);
-		as_json_u64(j, "blocks", of.v[i]->blocks);
-		as_json_u64(j, "live", of.v[i]->live_bytes);
+		as_json_i64(j, "function", x->function == AS_NONE ? -1 : (int64_t)x->function);
+		as_json_u64(j, "pages", x->pages);
+		as_json_u64(j, "bytes", x->bytes);
+		as_json_u64(j, "blocks", x->blocks);
+		as_json_u64(j, "live", x->live_bytes);
 		as_json_end(j);
 	}
 	as_json_end(j);
-	as_vec_clear(&of);
+	as_model_pins_clear(&of);
 }
 
 static void resident(struct as_page *p)
