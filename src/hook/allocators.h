@@ -60,6 +60,7 @@ struct as_allocator {
 	bool local;
 	uint64_t instead_svma; /* AS_RT_NEW: of what returns null where this one throws */
 	bool counted;          /* AS_RT_NEW: count and size come first */
+	bool by_signature; /* has no name in the file: known by what it does (signature.h) */
 };
 struct as_allocators {
 	struct as_allocator *v;

@@ -257,10 +257,12 @@ int as_hooked_fail_nothing(const struct as_hooked *h, struct as_error *err)
 		if (m->unseen)
 			return as_fail(
 				err, AS_E_NOTFOUND, 0,
-				"%s holds %s, but no symbols: its allocations cannot be "
-				"seen\n  keep the symbol table (strip = \"debuginfo\", or no "
+				"'%s' has %s, but no symbols: what it allocates cannot be "
+				"seen%s%s\n  keep the symbol table (strip = \"debuginfo\", or "
+				"no "
 				"strip -s), or link the allocator dynamically",
-				m->path, m->unseen);
+				m->path, m->unseen, m->why ? ", and " : "",
+				m->why ? m->why : "");
 	}
 	return as_fail(
 		err, AS_E_NOTFOUND, 0,
@@ -473,6 +475,7 @@ void as_hook_get(const struct as_hooked *h, size_t i, struct as_hook_function_in
 		.state = f->state,
 		.verdict = f->verdict,
 		.local = f->what.local,
+		.layer = f->what.by_signature ? "signature" : "entry",
 	};
 }
 

@@ -37,6 +37,8 @@
 #include "hook/plan.h"
 #include "image/image.h"
 
+struct as_hook_known;
+
 struct as_hook_spec {
 	const void *image; /* struct as_rt_image and what follows */
 	size_t image_bytes;
@@ -50,6 +52,9 @@ struct as_hook_spec {
 	/* Where modules are known by; the caller's, and outlives what is hooked. NULL: one of its own.
 	 * A process's map in it is as of the last look. */
 	struct as_image *modules;
+	/* What was found in these modules; the caller's, likewise. NULL: each process is looked through
+	 * anew. */
+	struct as_hook_known *known;
 	uint64_t
 		exec_wait_ns; /* as_hook_launch: how long to wait for the exec; 0: without end */
 };
@@ -63,7 +68,8 @@ enum as_hook_state {
 };
 
 struct as_hook_function_info {
-	const char *name;   /* as the symbol table has it; lives as long as the as_hooked */
+	const char *
+		name; /* as the symbol table has it; lives as long as the as_hooked and spec.known */
 	const char *module; /* path, as the target saw it */
 	uint64_t svma, avma;
 	uint16_t id; /* as_rt_hook.id, from 1 */
@@ -71,6 +77,8 @@ struct as_hook_function_info {
 	uint8_t state;   /* enum as_hook_state */
 	uint8_t verdict; /* enum as_detour_verdict */
 	bool local;
+	const char
+		*layer; /* how it was found: "entry" by its name, "signature" by what it does */
 };
 
 struct as_hooked;
@@ -148,6 +156,8 @@ void as_hook_get(const struct as_hooked *h, size_t i, struct as_hook_function_in
 size_t as_hook_unseen_count(const struct as_hooked *h);
 void as_hook_unseen(const struct as_hooked *h, size_t i, const char **ret_path,
 		    const char **ret_what);
+/* Why, where more is known than that; else NULL. */
+const char *as_hook_unseen_why(const struct as_hooked *h, size_t i);
 
 /*
  * Asks the recorder of a process, which is another process than the caller, for a mark, and waits for it

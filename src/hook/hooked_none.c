@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Builds for other machines than x86-64: no process is patched. */
 #include "hook/hooked.h"
+#include "hook/known.h"
 #include "hook/insn.h"
 
 static int unsupported(struct as_error *err)
@@ -45,6 +46,12 @@ void as_hook_unseen(const struct as_hooked *h, size_t i, const char **ret_path,
 {
 	(void)h, (void)i;
 	*ret_path = *ret_what = "";
+}
+
+const char *as_hook_unseen_why(const struct as_hooked *h, size_t i)
+{
+	(void)h, (void)i;
+	return NULL;
 }
 
 int as_hook_mark(pid_t pid, const char *name, size_t n, struct as_error *err)
@@ -143,4 +150,14 @@ void as_hook_costs(const struct as_hooked *h, struct as_hook_cost *ret)
 {
 	(void)h;
 	*ret = (struct as_hook_cost){0};
+}
+
+struct as_hook_known *as_hook_known_new(void)
+{
+	return NULL;
+}
+
+void as_hook_known_free(struct as_hook_known *k)
+{
+	(void)k;
 }

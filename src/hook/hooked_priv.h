@@ -8,6 +8,7 @@
  *	launch.c	from exec to where everything is loaded
  *	rights.c	programs that lose something when they are traced
  *	unseen.c	allocators without names
+ *	known.c		what is known of modules, for all processes
  *	internal.c	frees that an allocator makes of itself
  *	mark.c		a mark asked for from outside
  */
@@ -16,6 +17,7 @@
 
 #include "base/mem.h"
 #include "hook/hooked.h"
+#include "hook/known.h"
 #include "hook/maps.h"
 #include "hook/stop.h"
 #include "image/image.h"
@@ -40,10 +42,10 @@ struct as_island_note {
 struct as_hooked_module {
 	uint32_t id;           /* of as_image */
 	uint64_t bias, lo, hi; /* avma of all its segments */
-	struct as_elf *elf;    /* open: names are its */
 	char *path;
-	const char *unseen; /* an allocator that has no names; NULL: none known */
-	bool present;       /* in the map that was read last */
+	/* an allocator that has no names; NULL: none known. And why it is not seen, or NULL. */
+	const char *unseen, *why;
+	bool present; /* in the map that was read last */
 };
 
 /* An unwind table in the shared memory. */
@@ -68,6 +70,7 @@ struct as_hooked {
 	int mem_fd, shared_fd; /* -1: none */
 	struct as_hook_spec spec;
 	struct as_image *image;
+	struct as_hook_known *known;
 	AS_VEC(struct as_hooked_module) module;
 	AS_VEC(struct as_hooked_function) fn;
 	AS_VEC(struct as_island) island;
@@ -110,12 +113,17 @@ bool as_hooked_needs_island(struct as_hooked *h);
 /* Writes the image, thunks and copies for the functions from `from` on; needs no stop. */
 int as_hooked_write(struct as_hooked *h, size_t from, struct as_error *err);
 
-/* internal.c: of the module that was added last. */
-void as_hooked_find_internal(struct as_hooked *h, struct as_elf *elf,
-			     const struct as_allocators *list);
+/*
+ * internal.c: of a module whose functions are list. lo, hi: where the allocator lies, when it has
+ * no names.
+ */
+void as_hooked_find_internal(struct as_known_module *m, const struct as_allocators *list,
+			     uint64_t lo, uint64_t hi);
 
-/* unseen.c: what a module without symbols holds; NULL: nothing that is known. */
+/* unseen.c: which allocator a program without symbols holds, as far as that can be told; NULL: none. */
 const char *as_hooked_find_unseen(struct as_elf *elf);
+/* What it says of a static program without symbols that has nothing an allocator is known by. */
+#define AS_HOOKED_ANY "a C library"
 
 /* modules.c: the map that was scanned last, for the code in the target. */
 void as_hooked_publish(struct as_hooked *h);

@@ -127,6 +127,8 @@ struct as_hooked *as_hooked_new(pid_t pid, const struct as_hook_spec *spec,
 		h->spec.flags |= AS_RT_NO_SYSCALLS;
 	h->has_shadow_stack = has_shadow_stack(pid);
 	h->image = spec->modules ? spec->modules : as_image_new(spec->cache_dir);
+	/* modules are known by their number in that image */
+	h->known = spec->modules && spec->known ? spec->known : as_hook_known_new();
 	snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
 	h->mem_fd = open(path, O_RDWR | O_CLOEXEC);
 	if (h->mem_fd >= 0)
@@ -148,10 +150,8 @@ void as_hook_free(struct as_hooked *h)
 {
 	if (!h)
 		return;
-	as_vec_foreach (m, &h->module) {
-		as_elf_close(m->elf);
+	as_vec_foreach (m, &h->module)
 		free(m->path);
-	}
 	as_vec_clear(&h->module);
 	as_vec_clear(&h->fn);
 	as_vec_clear(&h->island);
@@ -168,6 +168,8 @@ void as_hook_free(struct as_hooked *h)
 		close(h->shared_fd);
 	if (h->mem_fd >= 0)
 		close(h->mem_fd);
+	if (h->known != h->spec.known)
+		as_hook_known_free(h->known);
 	if (!h->spec.modules)
 		as_image_free(h->image);
 	free(h);

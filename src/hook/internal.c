@@ -27,15 +27,13 @@ static void on_symbol(void *ctx, const struct as_elf_symbol *s)
 }
 
 /* Direct calls of free_svma within r. */
-static void find_calls(struct as_hooked *h, struct as_elf *elf, const struct range *r,
-		       uint64_t free_svma)
+static void find_calls(struct as_known_module *m, const struct range *r, uint64_t free_svma)
 {
-	const struct as_elf_section *s = as_elf_find_section(elf, ".text");
-	uint64_t bias = h->module.v[h->module.n - 1].bias;
+	const struct as_elf_section *s = as_elf_find_section(m->elf, ".text");
 	const uint8_t *p;
 	size_t n;
 
-	if (!s || as_elf_section_data(elf, ".text", &p, &n, NULL) < 0)
+	if (!s || as_elf_section_data(m->elf, ".text", &p, &n, NULL) < 0)
 		return;
 	for (size_t i = 0; i + CALL_BYTES <= n; i++) {
 		uint64_t next = s->svma + i + CALL_BYTES;
@@ -43,26 +41,30 @@ static void find_calls(struct as_hooked *h, struct as_elf *elf, const struct ran
 		if (p[i] != CALL || next <= r->lo || next > r->hi ||
 		    next + (uint64_t)(int64_t)(int32_t)as_get_le32(p + i + 1) != free_svma)
 			continue;
-		if (h->ninternal == AS_RT_INTERNAL)
+		if (m->ninternal == AS_RT_INTERNAL)
 			return;
-		h->internal_avma[h->ninternal++] = next + bias;
+		m->internal_svma[m->ninternal++] = next;
 	}
 }
 
-void as_hooked_find_internal(struct as_hooked *h, struct as_elf *elf,
-			     const struct as_allocators *list)
+void as_hooked_find_internal(struct as_known_module *m, const struct as_allocators *list,
+			     uint64_t lo, uint64_t hi)
 {
-	struct range r = {0, 0};
+	struct range r = {lo, hi};
 
 	as_vec_foreach (a, list) {
 		if (a->kind != AS_RT_FREE || a->family > AS_ALLOCATOR_GLIBC ||
 		    (strcmp(a->name, "free") != 0 && strcmp(a->name, "cfree") != 0))
 			continue;
-		(void)as_elf_each_symbol(elf, on_symbol, &r, NULL);
-		if (r.lo == r.hi && strstr(h->module.v[h->module.n - 1].path, "/libc.so"))
+		/* without a name: of all functions among the allocator's only this one frees */
+		if (a->by_signature && a->family != AS_ALLOCATOR_GLIBC)
+			return;
+		if (r.lo == r.hi)
+			(void)as_elf_each_symbol(m->elf, on_symbol, &r, NULL);
+		if (r.lo == r.hi && strstr(as_elf_name(m->elf), "/libc.so"))
 			r.hi = UINT64_MAX;
 		if (r.lo != r.hi)
-			find_calls(h, elf, &r, a->svma);
+			find_calls(m, &r, a->svma);
 		return;
 	}
 }

@@ -2,10 +2,8 @@
 /* The modules of a process: which of their functions are wanted, and whether they can be patched. */
 #include "hook/hooked_priv.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/sys.h"
 
@@ -30,30 +28,22 @@ static void span_of(const struct as_module *m, uint64_t bias, uint64_t *lo, uint
 	}
 }
 
-static void add_function(struct as_hooked *h, struct as_hook_code *code,
-			 const struct as_allocator *a)
+static void add_function(struct as_hooked *h, const struct as_known_function *k)
 {
-	struct as_hooked_function f = {.what = *a, .module = (uint32_t)h->module.n - 1};
+	struct as_hooked_function f = {.detour = k->detour,
+				       .what = k->what,
+				       .module = (uint32_t)h->module.n - 1,
+				       .verdict = k->verdict};
 
 	if (h->fn.n >= AS_HOOK_MAX_FUNCTIONS)
 		return;
 	f.id = (uint16_t)(h->fn.n + 1);
-	f.verdict = (uint8_t)as_detour_plan(code, a->svma, &f.detour);
-	if (f.verdict == AS_DETOUR_OK && f.detour.calls && h->has_shadow_stack)
+	if (f.verdict == AS_DETOUR_OK && f.detour.calls && h->has_shadow_stack) {
 		f.verdict = AS_DETOUR_CALL;
-	if (f.verdict != AS_DETOUR_OK)
-		f.detour.svma = a->svma;
+		f.detour.svma = f.what.svma;
+	}
 	f.state = f.verdict == AS_DETOUR_OK ? AS_HOOK_GONE : AS_HOOK_REFUSED;
 	as_vec_push(&h->fn, f);
-}
-
-static bool has_blocks(const struct as_allocators *list)
-{
-	as_vec_foreach (a, list) {
-		if (a->group == AS_HOOKS_HEAP)
-			return true;
-	}
-	return false;
 }
 
 /* Modules that cannot be read or are of another machine have no functions: that is no failure of the
@@ -61,34 +51,15 @@ static bool has_blocks(const struct as_allocators *list)
 static void add_functions(struct as_hooked *h, struct as_module *m)
 {
 	struct as_hooked_module *mine = &h->module.v[h->module.n - 1];
-	struct as_hook_code *code;
-	struct as_allocators list;
-	size_t n;
-	const struct as_extent *extents;
-	int fd = m->fd >= 0 ? fcntl(m->fd, F_DUPFD_CLOEXEC, 0) : -1;
+	const struct as_known_module *k =
+		as_hook_known_get(h->known, h->image, m, h->spec.groups);
 
-	if (fd < 0 || as_elf_open_fd(fd, m->path, &mine->elf, NULL) < 0)
-		return;
-	as_allocators_find(mine->elf, h->spec.groups, &list);
-	if (!has_blocks(&list))
-		mine->unseen = as_hooked_find_unseen(mine->elf);
-	if (h->spec.groups & AS_HOOKS_HEAP)
-		as_hooked_find_internal(h, mine->elf, &list);
-	if (list.n) {
-		extents = as_image_module_extents(h->image, m, &n);
-		if (as_hook_code_new(mine->elf, extents, n, &code, NULL) == 0) {
-			as_vec_foreach (a, &list)
-				add_function(h, code, a);
-			as_hook_code_free(code);
-		}
-	}
-	as_allocators_clear(&list);
-	if (h->fn.n && h->fn.v[h->fn.n - 1].module == h->module.n - 1) {
-		as_elf_give_back_pages(mine->elf);
-		return;
-	}
-	as_elf_close(mine->elf); /* nothing names it */
-	mine->elf = NULL;
+	mine->unseen = k->unseen;
+	mine->why = k->why;
+	for (uint32_t i = 0; i < k->ninternal && h->ninternal < AS_RT_INTERNAL; i++)
+		h->internal_avma[h->ninternal++] = k->internal_svma[i] + mine->bias;
+	as_vec_foreach (f, &k->fn)
+		add_function(h, f);
 }
 
 static void add_module(struct as_hooked *h, const struct as_mapping *map)

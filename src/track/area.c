@@ -49,13 +49,13 @@ void as_track_end_earlier(struct as_track *k, pid_t pid)
 static void note_unseen(struct as_track_area *a)
 {
 	for (size_t i = 0; i < as_hook_unseen_count(a->h); i++) {
-		const char *path, *what;
+		const char *why = as_hook_unseen_why(a->h, i), *path, *what;
 
 		as_hook_unseen(a->h, i, &path, &what);
 		as_recorder_note(
 			a->k->rec, 2, path, "keep the symbol table",
-			"what '%s' allocates by its own %s was not seen: it is stripped", path,
-			what);
+			"what '%s' allocates by its own %s was not seen: it is stripped%s%s",
+			path, what, why ? ", and " : "", why ? why : "");
 	}
 }
 

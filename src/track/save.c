@@ -128,7 +128,7 @@ static void write_layers(struct as_track_area *a, uint32_t process,
 			a->k->w,
 			&(struct as_rec_heap_layer){
 				.process = process,
-				.layer = AS_STR("entry"),
+				.layer = AS_STR(f.layer),
 				.module = module == AS_RECORDER_NONE ? 0 : module + 1ull,
 				.function = AS_STR(f.name),
 				.events = d->hook_events.v[f.id]});

@@ -93,6 +93,7 @@ static int open_session(struct as_track *k, struct as_error *err)
 		.full_wait_us = AS_TRACK_FULL_WAIT_US,
 		.cache_dir = k->q->resolve.cache_dir,
 		.modules = k->im,
+		.known = as_hook_known_new(),
 	};
 	choose_size(&k->spec);
 	return 0;
@@ -427,6 +428,7 @@ static void clear(struct as_track *k)
 	as_heap_writer_clear(&k->writer);
 	as_track_cpu_close(k);
 	as_recorder_free(k->rec);
+	as_hook_known_free(k->spec.known);
 	as_image_free(k->im);
 	as_session_writer_close(k->w);
 	as_target_clear(&k->target);

@@ -8,6 +8,7 @@
 #include "heap/drain.h"
 #include "heap/write.h"
 #include "hook/hooked.h"
+#include "hook/known.h"
 #include "track/track.h"
 
 #define AS_TRACK_RING_BYTES   (4u << 20)

@@ -211,7 +211,8 @@ static size_t module_layers(const struct as_model *m, const struct as_m_heap_lay
 		as_buf_adds(b, " in ");
 		as_fmt_quoted(b, name, strlen(name));
 	}
-	as_buf_adds(b, " (");
+	/* without names: known by what they do */
+	as_buf_adds(b, strcmp(v[0].layer, "signature") == 0 ? " by signature (" : " (");
 	as_fmt_count(b, events);
 	as_buf_addc(b, ')');
 	return i;
