@@ -48,7 +48,7 @@
 #include <stdint.h>
 
 #define AS_RT_MAGIC   0x3154524153534153ull /* "SASSART1" */
-#define AS_RT_VERSION 3
+#define AS_RT_VERSION 4
 
 /*
  * Kinds of entry, by what the arguments mean. All up to the fourth integer argument reach the
@@ -151,6 +151,8 @@ struct as_rt_home {
 	 * freed before. Not told. All lie in [internal_lo, internal_lo + internal_span]; 0: none. */
 	uint64_t internal_lo, internal_span;
 	uint64_t internal[AS_RT_INTERNAL];
+	/* By the runtime: the process is about to end, and no pairs are summed up any more. */
+	uint32_t ends, reserved;
 };
 
 #define AS_RT_CONTEXTS      1024
@@ -185,6 +187,8 @@ enum as_rt_flags {
 	 * counter is not read either (strict seccomp, PR_SET_TSC): stamps are counted in control.stamps.
 	 */
 	AS_RT_NO_SYSCALLS = 128,
+	/* Pairs are summed up in the target (see "Pairs"). Set before the first call. */
+	AS_RT_SUM_PAIRS = 256,
 };
 
 /* Executable mapping, or part of one. Sorted by start_avma, not overlapping. */
@@ -221,6 +225,102 @@ enum as_rt_module_flags {
 #define AS_RT_SAMPLED_BYTES   (AS_RT_SAMPLED_BUCKETS * 8u)
 #define AS_RT_SAMPLED_ALL     0xffffffffu
 #define AS_RT_SAMPLE_LEAST    32u
+
+/*
+ * Pairs. With AS_RT_SUM_PAIRS an allocation and the free of its block by the same thread mostly become no
+ * records. Each ring has tables: blocks that are *pending* (given out, not told), and *sums* of pairs.
+ *
+ *	An allocation of less than AS_RT_PAIR_BYTES is kept pending in a set of four by its address, or,
+ *	where that is full, in a second one. A pending block that another needs the place of, or that
+ *	is given to realloc, is told *late*: as an ALLOC with its own serial, and `after`. A free by the
+ *	same thread that finds its block pending adds to a sum, by what a key holds (below), and is no
+ *	record. A sum that another needs the place of is told as SUM. What a signal handler does while
+ *	its thread changes the tables is told at once, as ever.
+ *
+ *	A free by another thread is told at once, and may be read before its block is told. Which of
+ *	several blocks at the address it ends is known by `after`, a stamp that was in control.freed when
+ *	the block was given out: it came before all ends with a greater stamp, and behind all others.
+ *	Where another stamp is there when its own thread frees it, that may be the free of another block
+ *	at the same address: then both are told.
+ *
+ *	Peaks. `grown` is how much the thread's blocks, as far as it knows, have grown since its first; a
+ *	told block stays in its place as long as nobody needs it, so that its size is known when it is
+ *	freed. Before grown exceeds `ceiling` all pending blocks are told, so that a new maximum is seen
+ *	as it is; ceiling is the most it was then, or what the recorder grants. So with one thread peaks
+ *	are exact. With several a maximum may lack what the other threads had pending: each at most
+ *	AS_RT_PENDING_BYTES, and no more than `most_bytes`.
+ *
+ * Who reads the tables: sums grow only, and key and word of one are each written by one store (key 0 before
+ * another's word), so that the recorder takes what they have grown by at any time; as long as `resets`
+ * is the number of RESETs it has read, it knows the nodes. Pending blocks are read where the thread does
+ * nothing (`seq` is even and stays), or is gone, or stands still; a thread that runs tells them all
+ * when `flush_asked` is another number than `flush_done`, at its next event after the clock was set, and
+ * what it has told up to `flush_stamp` is its heap as it was then.
+ */
+#define AS_RT_FREED         2048u
+#define AS_RT_PAIR_BYTES    32768u
+#define AS_RT_PENDING_BYTES (1u << 20)
+#define AS_RT_WAYS          4u
+#define AS_RT_PENDING_SETS  1024u
+#define AS_RT_SUM_SETS      2048u
+#define AS_RT_RECENT        1024u
+#define AS_RT_PAIR_HOOKS    4096u /* ids that fit a key */
+
+static inline uint32_t as_rt_freed_place(uint64_t ptr)
+{
+	return (uint32_t)(ptr >> 4 ^ ptr >> 13) & (AS_RT_FREED - 1);
+}
+
+struct as_rt_pending_set {
+	uint64_t block[AS_RT_WAYS]; /* address << 16 | AS_RT_TOLD | size; 0: none */
+	uint64_t what[AS_RT_WAYS];  /* node | hook << 16 | serial << 32 */
+	uint64_t born_us[AS_RT_WAYS];
+	uint64_t after[AS_RT_WAYS];
+};
+#define AS_RT_TOLD 0x8000u
+
+struct as_rt_sum_set {
+	uint64_t key[AS_RT_WAYS];  /* 0: none */
+	uint64_t word[AS_RT_WAYS]; /* pairs << AS_RT_SUM_SHIFT | bytes */
+};
+#define AS_RT_SUM_SHIFT 40
+
+/* Bits of a key, from the lowest: node 13, hooks of the allocation 12 and of the free 12; the numbers of
+ * bits of the size 5, of the age in allocations of the thread 6, of the time in microseconds 6. */
+#define AS_RT_SUM_SET      (1ull << 63)
+#define AS_RT_SUM_NODE(k)  ((uint32_t)(k)&0x1fffu)
+#define AS_RT_SUM_ALLOC(k) ((uint32_t)((k) >> 13) & 0xfffu)
+#define AS_RT_SUM_FREE(k)  ((uint32_t)((k) >> 25) & 0xfffu)
+#define AS_RT_SUM_SIZE(k)  ((uint32_t)((k) >> 37) & 31u)
+#define AS_RT_SUM_AGE(k)   ((uint32_t)((k) >> 42) & 63u)
+#define AS_RT_SUM_TIME(k)  ((uint32_t)((k) >> 48) & 63u)
+#define AS_RT_SUM_KEY_BITS (AS_RT_SUM_SET | ((1ull << 54) - 1))
+
+/* 4096 bytes and the tables. Zeroed by the recorder when their thread is gone. */
+struct as_rt_tables {
+	uint64_t seq; /* odd: being changed */
+	int64_t grown, ceiling;
+	uint64_t pending_bytes;
+	uint32_t pending_blocks;
+	uint32_t nrecent;    /* more than AS_RT_RECENT: all sets are looked at */
+	uint32_t flush_done; /* equals ring.flush_asked: all that was pending then is told */
+	uint32_t victim;
+	uint64_t now_us;
+	uint64_t resets;     /* RESET records so far of this owner */
+	uint64_t most_bytes; /* of pending_bytes */
+	uint64_t nsums;
+	uint64_t flush_stamp; /* of the last time that all was told because it was asked for */
+	uint64_t reserved[5];
+	uint16_t recent
+		[AS_RT_RECENT]; /* set << 2 | way, of blocks that came since all were told */
+	uint8_t spilled
+		[AS_RT_PENDING_SETS]; /* so many blocks of the set are in their second one */
+	uint8_t reserved2[896];
+	struct as_rt_pending_set pending[AS_RT_PENDING_SETS];
+	struct as_rt_sum_set sum[AS_RT_SUM_SETS];
+};
+#define AS_RT_TABLES_BYTES 0x41000u
+_Static_assert(sizeof(struct as_rt_tables) == AS_RT_TABLES_BYTES, "tables");
 
 #define AS_RT_MARK_BYTES 48u /* of a mark's name; what is longer is cut */
 
@@ -271,6 +371,12 @@ struct as_rt_control {
 	char mark_name[AS_RT_MARK_BYTES];
 
 	/*
+	 * Pairs: by a hash of the address (as_rt_freed_place), the stamp of the last end that was told of a
+	 * block whose beginning its thread does not know.
+	 */
+	uint64_t freed[AS_RT_FREED];
+
+	/*
 	 * Who has context and ring i: a thread id, 0: free. The target claims by compare and swap
 	 * from 0; the recorder stores 0 when the thread is gone and its ring is read to the end.
 	 */
@@ -287,7 +393,8 @@ _Static_assert(sizeof(struct as_rt_control) <= AS_RT_CONTROL_BYTES, "control pag
 
 /* ---- rings ---- */
 
-#define AS_RT_RING_HEAD_BYTES 4096u
+#define AS_RT_TABLES_OFF      4096u
+#define AS_RT_RING_HEAD_BYTES (AS_RT_TABLES_OFF + AS_RT_TABLES_BYTES)
 /* Never used, so that a signal handler that comes between test and reservation finds room. */
 #define AS_RT_RING_SLACK      4096u
 
@@ -306,6 +413,7 @@ enum as_rt_record_kind {
 	AS_RT_REC_THREAD = 11,
 	AS_RT_REC_SYNC = 12,
 	AS_RT_REC_MARK = 13,
+	AS_RT_REC_SUM = 14,
 	AS_RT_REC_KINDS = 16,
 };
 
@@ -328,15 +436,18 @@ struct as_rt_ring {
 	uint32_t tid, pid;
 	uint64_t reserved1[5];
 	uint64_t consumed; /* recorder */
-	uint64_t reserved2[7];
+	/* recorder, with AS_RT_SUM_PAIRS: what `ceiling` may be raised to; asks that all be told */
+	int64_t grant;
+	uint32_t flush_asked, reserved3;
+	uint64_t reserved2[5];
 	uint64_t lost[AS_RT_REC_KINDS]; /* target: records dropped, by kind; only grows */
 	uint64_t lost_bytes;            /* target: sizes of the ALLOC and REALLOC among them */
-					/* The head fills AS_RT_RING_HEAD_BYTES; data follow. */
+					/* At AS_RT_TABLES_OFF the tables; data follow. */
 };
-_Static_assert(sizeof(struct as_rt_ring) <= AS_RT_RING_HEAD_BYTES, "ring head");
+_Static_assert(sizeof(struct as_rt_ring) <= AS_RT_TABLES_OFF, "ring head");
 
 /* First 8 bytes of each record. Records begin at multiples of 16. The 8 bytes behind the head are the
- * stamp, but of NODE and RESET, which have none and belong to what is told next. */
+ * stamp, but of NODE, RESET and SUM, which have none and may be read before what others tell. */
 struct as_rt_head {
 	uint8_t kind;  /* enum as_rt_record_kind */
 	uint8_t units; /* length in 16 bytes, at most AS_RT_UNITS_MAX */
@@ -368,7 +479,7 @@ struct as_rt_rec_alloc {
 	uint64_t ptr; /* 0: failed */
 	uint64_t size_bytes;
 	uint32_t node, serial;
-	uint64_t reserved;
+	uint64_t after; /* 0: it is told at once. Else late: see "Pairs"; 1: behind none */
 };
 /* FREE of a null pointer is not recorded. */
 struct as_rt_rec_free {
@@ -440,7 +551,11 @@ struct as_rt_rec_time {
 	struct as_rt_head head;
 	uint64_t stamp;
 	uint64_t clock_ns; /* as control said when the thread's next event came */
-	uint32_t serial, reserved0;
+	uint32_t serial;
+	/* of the tables; told: grown - pending_bytes */
+	uint32_t pending_blocks;
+	int64_t told;
+	uint64_t pending_bytes;
 };
 /* First record of each owner of a ring. Implies RESET. */
 struct as_rt_rec_thread {
@@ -462,6 +577,11 @@ struct as_rt_rec_sync {
 	uint64_t arg[2];
 	uint64_t reserved;
 };
+struct as_rt_rec_sum {
+	struct as_rt_head head;
+	uint64_t key, word;
+	uint64_t place; /* set << 2 | way */
+};
 struct as_rt_rec_mark {
 	struct as_rt_head head;
 	uint64_t stamp;
@@ -479,7 +599,8 @@ _Static_assert(sizeof(struct as_rt_rec_mmap) == 64, "record");
 _Static_assert(sizeof(struct as_rt_rec_munmap) == 48, "record");
 _Static_assert(sizeof(struct as_rt_rec_mremap) == 64, "record");
 _Static_assert(sizeof(struct as_rt_rec_node) == 32, "record");
-_Static_assert(sizeof(struct as_rt_rec_time) == 32, "record");
+_Static_assert(sizeof(struct as_rt_rec_time) == 48, "record");
+_Static_assert(sizeof(struct as_rt_rec_sum) == 32, "record");
 _Static_assert(sizeof(struct as_rt_rec_thread) == 48, "record");
 _Static_assert(sizeof(struct as_rt_rec_sync) == 64, "record");
 _Static_assert(sizeof(struct as_rt_rec_mark) == 80, "record");

@@ -36,6 +36,8 @@ static void clear_ring(struct as_drain_ring *r)
 {
 	as_vec_clear(&r->nodes);
 	as_vec_clear(&r->once);
+	free(r->seen);
+	r->seen = NULL;
 }
 
 void as_heap_drain_free(struct as_heap_drain *d)
@@ -57,6 +59,7 @@ void as_heap_drain_free(struct as_heap_drain *d)
 	free(d->lost_of);
 	as_vec_clear(&d->queue);
 	as_vec_clear(&d->orphans);
+	as_vec_clear(&d->shown_blocks);
 	free(d);
 }
 
@@ -118,7 +121,8 @@ static void note_bad(struct as_heap_drain *d, const struct as_drain_ring *r, boo
 		d->processes.v[r->process].pub.bad++;
 }
 
-/* At a record that is not finished. True: there is another behind it, where it will not come. */
+/* At a record that is not finished. True: there is another behind it, where it will not come. What has none
+ * behind it belongs to a thread that waits for a processor, however long. */
 static bool skip_hole(struct as_heap_drain *d, struct as_drain_ring *r)
 {
 	struct as_rt_head head;
@@ -130,6 +134,8 @@ static bool skip_hole(struct as_heap_drain *d, struct as_drain_ring *r)
 		return false;
 	for (at = r->at + 16; at < r->limit && !head_at(d, r, at, &head); at += 16)
 		;
+	if (at >= r->limit && !d->last && !r->gone)
+		return false;
 	note_bad(d, r, true);
 	advance(r, at);
 	return true;
@@ -212,6 +218,7 @@ static void add_ring(struct as_heap_drain *d, uint32_t index)
 	size_t bytes = AS_RT_RING_HEAD_BYTES + (size_t)d->area.ring_bytes;
 
 	r.ring = (struct as_rt_ring *)((uint8_t *)d->area.rings + index * bytes);
+	r.tables = (struct as_rt_tables *)((uint8_t *)r.ring + AS_RT_TABLES_OFF);
 	r.data = (uint8_t *)r.ring + AS_RT_RING_HEAD_BYTES;
 	r.at = r.told = r.ring->consumed & ~15ull;
 	as_vec_push(&d->rings, r);
@@ -313,6 +320,7 @@ static void give_back(struct as_heap_drain *d)
 
 		if (!r->gone || r->wait != AS_DRAIN_EMPTY || r->at != (pos_of(r) & ~15ull))
 			continue;
+		as_pairs_end(d, r, true);
 		__atomic_store_n(&d->area.control->owner[r->index], 0, __ATOMIC_RELEASE);
 		d->ring_of[r->index] = 0;
 		if (r->process != AS_HEAP_NONE) /* the number may be another thread's next */
@@ -334,12 +342,13 @@ static bool is_stalled(const struct as_heap_drain *d)
 	return false;
 }
 
-uint64_t as_heap_drain_round(struct as_heap_drain *d, uint64_t now_ns)
+/* Returns how many records were read. */
+static uint64_t merge(struct as_heap_drain *d, uint64_t now_ns, uint64_t due)
 {
 	uint64_t n = 0;
 
 	d->until_ns = now_ns;
-	d->due = d->last ? UINT64_MAX : as_drain_stamp_now();
+	d->due = due;
 	look(d); /* after the stamp: see rt.h */
 	fill_queue(d);
 	while (d->queue.n && (d->last || n < ROUND_RECORDS)) {
@@ -350,9 +359,21 @@ uint64_t as_heap_drain_round(struct as_heap_drain *d, uint64_t now_ns)
 			d->queue.v[0] = d->queue.v[--d->queue.n];
 		sift_down(d, 0);
 	}
-	/* what is still to come was written before any of what we have read */
-	if (d->orphans.n && !d->queue.n && !is_stalled(d))
-		as_orphans_close(d, AS_HEAP_NONE);
+	return n;
+}
+
+void as_drain_round_to(struct as_heap_drain *d, uint64_t now_ns, uint64_t due)
+{
+	while (merge(d, now_ns, due) >= ROUND_RECORDS)
+		;
+}
+
+uint64_t as_heap_drain_round(struct as_heap_drain *d, uint64_t now_ns)
+{
+	uint64_t n = merge(d, now_ns, d->last ? UINT64_MAX : as_drain_stamp_now());
+
+	if (d->orphans.n)
+		as_pairs_close_orphans(d, !d->queue.n && !is_stalled(d));
 	count_lost(d);
 	give_back(d);
 	return n;
@@ -411,6 +432,8 @@ void as_heap_drain_finish(struct as_heap_drain *d)
 	d->last = true;
 	while (as_heap_drain_round(d, UINT64_MAX))
 		;
+	as_vec_foreach (r, &d->rings)
+		as_pairs_end(d, r, false);
 	as_orphans_close(d, AS_HEAP_NONE);
 }
 

@@ -71,6 +71,17 @@ void as_heap_drain_free(struct as_heap_drain *d);
 /* What is there now, about 131,072 records at most. Returns their number. now_ns: UINT64_MAX where the
  * targets stand still. */
 uint64_t as_heap_drain_round(struct as_heap_drain *d, uint64_t now_ns);
+/*
+ * Threads sum up pairs themselves (rt.h): so heaps lack blocks that are pending there, and pairs that
+ * were not taken over yet. After one of these all is there, until as_heap_drain_hide, and no round may
+ * be in between.
+ *
+ *	settle	the targets run: a round, and every thread is asked to tell what it has; at most 2 ms
+ *	show	they stand still
+ */
+void as_heap_drain_settle(struct as_heap_drain *d, uint64_t now_ns);
+void as_heap_drain_show(struct as_heap_drain *d);
+void as_heap_drain_hide(struct as_heap_drain *d);
 void as_heap_drain_remapped(struct as_heap_drain *d, uint32_t pid);
 /* The thread writes no more; its ring is given back when it has been read. */
 void as_heap_drain_gone(struct as_heap_drain *d, uint32_t tid);

@@ -34,6 +34,7 @@ union as_drain_record {
 	struct as_rt_rec_thread thread;
 	struct as_rt_rec_sync sync;
 	struct as_rt_rec_mark mark;
+	struct as_rt_rec_sum sum;
 	uint64_t words[2 * AS_RT_UNITS_MAX];
 };
 
@@ -60,6 +61,19 @@ struct as_drain_ring {
 	AS_VEC(struct as_drain_node) nodes;
 	AS_VEC(struct as_drain_node) once;
 	uint32_t bare[AS_HEAP_DOMAINS]; /* tallies without a stack */
+	/* what the target sums up: see pairs.c */
+	struct as_rt_tables *tables;
+	struct as_rt_sum_set *seen;    /* as taken over so far; NULL: nothing */
+	uint64_t resets;               /* read */
+	struct as_heap_amount pending; /* as last told */
+	uint64_t last_seq, last_pos;
+	bool ended; /* all of it was taken over for good */
+};
+struct as_drain_shown { /* a pending block that is in the heap for a while */
+	uint32_t process;
+	uint16_t hook;
+	bool complete;
+	uint64_t ptr;
 };
 
 /* The end of a block whose beginning was not read yet: its record is being written, or never comes. */
@@ -74,6 +88,7 @@ struct as_drain_orphan {
 	uint32_t process, thread;     /* whose end, and by whom */
 	struct as_heap_change change; /* CHANGED */
 	uint32_t tally;               /* CHANGED: of the new block */
+	bool doubtful;                /* there was no pending block at its address */
 	uint32_t next;                /* of those in the same place, + 1 */
 };
 #define AS_DRAIN_PLACES 4096u /* of addresses, by hash */
@@ -95,6 +110,9 @@ struct as_heap_drain {
 	bool last;                           /* nothing is waited for */
 	uint32_t mark_made; /* the last one asked for through the control page */
 	AS_VEC(struct as_heap_drained) shown;
+	AS_VEC(struct as_drain_shown) shown_blocks;
+	size_t orphans_before; /* how many there were when they were last looked at */
+	bool doubts;           /* some are doubtful */
 };
 
 /* stamp_*.c: what a record would have that is stamped now; before anything is read that follows. */
@@ -103,23 +121,56 @@ uint64_t as_drain_stamp_now(void);
 /* nodes.c */
 void as_drain_node_add(struct as_drain_ring *r, const struct as_rt_rec_node *rec);
 void as_drain_nodes_reset(struct as_drain_ring *r);
-/* The tally of an event that names this node. */
-uint32_t as_drain_tally(struct as_heap_drain *d, struct as_drain_ring *r, uint32_t node,
-			enum as_heap_domain domain);
+bool as_drain_knows(const struct as_drain_ring *r, uint32_t node);
+/* The tally of an event that names this node, or of n of them. */
+uint32_t as_drain_tally_many(struct as_heap_drain *d, struct as_drain_ring *r, uint32_t node,
+			     enum as_heap_domain domain, uint64_t n);
+static inline uint32_t as_drain_tally(struct as_heap_drain *d, struct as_drain_ring *r,
+				      uint32_t node, enum as_heap_domain domain)
+{
+	return as_drain_tally_many(d, r, node, domain, 1);
+}
+
+/* drain.c: what is not younger than `due`, all of it. */
+void as_drain_round_to(struct as_heap_drain *d, uint64_t now_ns, uint64_t due);
+
+/* pairs.c */
+void as_pairs_sum(struct as_heap_drain *d, struct as_drain_ring *r,
+		  const struct as_rt_rec_sum *rec);
+/* The ring's thread is gone, and its records are read; clear: another may get its tables. */
+void as_pairs_end(struct as_heap_drain *d, struct as_drain_ring *r, bool clear);
+/* Pending blocks that are not told, for the time line. */
+void as_pairs_note_pending(struct as_heap_drain *d, struct as_drain_ring *r, uint64_t blocks,
+			   uint64_t bytes);
+/* How far the thread's blocks may grow until a new maximum is possible. */
+void as_pairs_grant(struct as_heap_drain *d, struct as_drain_ring *r,
+		    const struct as_rt_rec_time *rec);
+/* Orphans that no pending block can be the beginning of are counted; in two rounds. */
+void as_pairs_close_orphans(struct as_heap_drain *d, bool all_read);
 
 /* orphans.c */
 void as_orphan_add(struct as_heap_drain *d, const struct as_drain_orphan *o);
 /* The earliest end of a block at ptr after `born`, taken out; false: none. */
 bool as_orphan_take(struct as_heap_drain *d, uint32_t process, uint64_t ptr, uint64_t born,
 		    struct as_drain_orphan *ret);
+bool as_orphan_find(const struct as_heap_drain *d, uint32_t process, uint64_t ptr,
+		    uint64_t born);
 /* The realloc of ptr that the ring's thread has begun, taken out; false: none. */
 bool as_orphan_take_begun(struct as_heap_drain *d, const struct as_drain_ring *r, uint64_t ptr,
 			  struct as_drain_orphan *ret);
 /* The beginnings of all, or of those of one process, never come: they are counted. AS_HEAP_NONE: all. */
 void as_orphans_close(struct as_heap_drain *d, uint32_t process);
+/* The same for those that are marked as doubtful; marks all that are there. */
+void as_orphans_close_doubtful(struct as_heap_drain *d);
+void as_orphans_doubt(struct as_heap_drain *d);
+/* A pending block is there: orphans at its address are no longer in doubt. */
+void as_orphans_trust(struct as_heap_drain *d, uint32_t process, uint64_t ptr);
 
 /* events.c */
 bool as_drain_is_stamped(uint32_t kind);
+void as_drain_count_hook(struct as_drain_process *p, uint16_t hook, uint64_t n);
+void as_drain_alloc(struct as_heap_drain *d, struct as_drain_ring *r,
+		    const struct as_rt_rec_alloc *rec);
 static inline uint64_t as_drain_stamp(const union as_drain_record *rec)
 {
 	return rec->words[1];

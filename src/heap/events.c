@@ -12,8 +12,8 @@ uint32_t as_drain_units(uint32_t kind)
 		[AS_RT_REC_ALLOC] = 3,   [AS_RT_REC_FREE] = 2,   [AS_RT_REC_REALLOC_BEGIN] = 2,
 		[AS_RT_REC_REALLOC] = 4, [AS_RT_REC_MMAP] = 4,   [AS_RT_REC_MUNMAP] = 3,
 		[AS_RT_REC_MREMAP] = 4,  [AS_RT_REC_NODE] = 2,   [AS_RT_REC_RESET] = 1,
-		[AS_RT_REC_TIME] = 2,    [AS_RT_REC_THREAD] = 3, [AS_RT_REC_SYNC] = 4,
-		[AS_RT_REC_MARK] = 5,
+		[AS_RT_REC_TIME] = 3,    [AS_RT_REC_THREAD] = 3, [AS_RT_REC_SYNC] = 4,
+		[AS_RT_REC_MARK] = 5,    [AS_RT_REC_SUM] = 2,
 	};
 
 	return kind < AS_RT_REC_KINDS ? units[kind] : 0;
@@ -21,7 +21,7 @@ uint32_t as_drain_units(uint32_t kind)
 
 bool as_drain_is_stamped(uint32_t kind)
 {
-	return kind != AS_RT_REC_NODE && kind != AS_RT_REC_RESET;
+	return kind != AS_RT_REC_NODE && kind != AS_RT_REC_RESET && kind != AS_RT_REC_SUM;
 }
 
 static struct as_drain_process *process_of(struct as_heap_drain *d, struct as_drain_ring *r)
@@ -63,6 +63,7 @@ static void begin_thread(struct as_heap_drain *d, struct as_drain_ring *r,
 {
 	as_drain_nodes_reset(r);
 	r->bare[0] = r->bare[1] = AS_HEAP_NONE;
+	r->resets = 0;
 	r->time_ns = AS_MAX(r->time_ns, rec->clock_ns);
 	r->tid = rec->tid;
 	r->process = find_process(d, rec->pid, rec->clock_ns);
@@ -85,23 +86,49 @@ static bool was_ended(struct as_heap_drain *d, struct as_drain_ring *r,
 {
 	struct as_heap *h = process_of(d, r)->pub.heap;
 	struct as_drain_orphan o;
+	struct as_heap_late l;
 
-	if (!as_orphan_take(d, r->process, rec->ptr, rec->stamp, &o))
+	if (!as_orphan_take(d, r->process, rec->ptr, rec->after ? rec->after : rec->stamp, &o))
 		return false;
 	follow_serial(h, r, rec->serial);
-	as_heap_late(h, &(struct as_heap_late){
-				.tally = tally,
-				.serial = rec->serial,
-				.size_bytes = rec->size_bytes,
-				.by = o.thread,
-				.change = o.kind == AS_DRAIN_CHANGED ? &o.change : NULL,
-				.change_tally = o.tally,
-			});
+	l = (struct as_heap_late){
+		.tally = tally,
+		.serial = rec->serial,
+		.size_bytes = rec->size_bytes,
+		.by = o.thread,
+		.change = o.kind == AS_DRAIN_CHANGED ? &o.change : NULL,
+		.change_tally = o.tally,
+	};
+	if (o.kind == AS_DRAIN_BEGUN)
+		as_heap_alloc_held(h, &l, rec->ptr);
+	else
+		as_heap_late(h, &l);
 	return true;
 }
 
-static void on_alloc(struct as_heap_drain *d, struct as_drain_ring *r,
-		     const struct as_rt_rec_alloc *rec)
+/* It was given out before, and is told now. */
+static void on_late_alloc(struct as_heap_drain *d, struct as_drain_ring *r,
+			  const struct as_rt_rec_alloc *rec, uint32_t tally)
+{
+	struct as_heap *h = process_of(d, r)->pub.heap;
+
+	if (r->pending.blocks)
+		as_pairs_note_pending(d, r, r->pending.blocks - 1,
+				      r->pending.bytes -
+					      AS_MIN(r->pending.bytes, rec->size_bytes));
+	if (as_heap_is_live(h, rec->ptr)) { /* its end was lost: what is there came later */
+		as_heap_late(h, &(struct as_heap_late){.tally = tally,
+						       .serial = rec->serial,
+						       .size_bytes = rec->size_bytes,
+						       .by = r->thread});
+		h->unmatched_allocs++;
+		return;
+	}
+	as_heap_alloc_late(h, tally, rec->ptr, rec->size_bytes, rec->serial);
+}
+
+void as_drain_alloc(struct as_heap_drain *d, struct as_drain_ring *r,
+		    const struct as_rt_rec_alloc *rec)
 {
 	struct as_heap *h = process_of(d, r)->pub.heap;
 	uint32_t tally = as_drain_tally(d, r, rec->node, AS_HEAP_BLOCKS);
@@ -109,6 +136,10 @@ static void on_alloc(struct as_heap_drain *d, struct as_drain_ring *r,
 	follow_serial(h, r, rec->serial - (rec->ptr != 0));
 	if (rec->ptr && was_ended(d, r, rec, tally))
 		return;
+	if (rec->ptr && rec->after) {
+		on_late_alloc(d, r, rec, tally);
+		return;
+	}
 	if (rec->ptr)
 		as_heap_end_unseen(h, rec->ptr); /* if one is there still */
 	as_heap_alloc(h, tally, rec->ptr, rec->size_bytes);
@@ -210,11 +241,11 @@ static void on_mremap(struct as_heap_drain *d, struct as_drain_ring *r,
 
 /* ---- any record ---- */
 
-static void count_hook(struct as_drain_process *p, uint16_t hook)
+void as_drain_count_hook(struct as_drain_process *p, uint16_t hook, uint64_t n)
 {
 	while (p->pub.hook_events.n <= hook)
 		as_vec_push(&p->pub.hook_events, 0);
-	p->pub.hook_events.v[hook]++;
+	p->pub.hook_events.v[hook] += n;
 }
 
 static void apply_event(struct as_heap_drain *d, struct as_drain_ring *r,
@@ -222,7 +253,7 @@ static void apply_event(struct as_heap_drain *d, struct as_drain_ring *r,
 {
 	switch (rec->head.kind) {
 	case AS_RT_REC_ALLOC:
-		on_alloc(d, r, &rec->alloc);
+		as_drain_alloc(d, r, &rec->alloc);
 		break;
 	case AS_RT_REC_FREE:
 		on_free(d, r, &rec->free);
@@ -256,7 +287,20 @@ static void on_time(struct as_heap_drain *d, struct as_drain_ring *r,
 	if (!p)
 		return;
 	follow_serial(p->pub.heap, r, rec->serial);
+	as_pairs_grant(d, r, rec);
 	as_heap_time(p->pub.heap, r->thread, r->time_ns);
+}
+
+static void on_mark(struct as_heap_drain *d, struct as_drain_ring *r,
+		    const struct as_rt_rec_mark *rec)
+{
+	struct as_drain_process *p = process_of(d, r);
+
+	if (!p)
+		return;
+	as_heap_drain_show(d); /* other threads' blocks; this one's are told */
+	as_heap_mark(p->pub.heap, rec->name, AS_MIN(rec->bytes, AS_RT_MARK_BYTES));
+	as_heap_drain_hide(d);
 }
 
 void as_drain_apply(struct as_heap_drain *d, struct as_drain_ring *r,
@@ -273,15 +317,17 @@ void as_drain_apply(struct as_heap_drain *d, struct as_drain_ring *r,
 		return;
 	case AS_RT_REC_RESET:
 		as_drain_nodes_reset(r);
+		r->resets++;
+		return;
+	case AS_RT_REC_SUM:
+		as_pairs_sum(d, r, &rec->sum);
 		return;
 	case AS_RT_REC_SYNC:
 		if (d->host.sync)
 			d->host.sync(d->host.ctx, &rec->sync);
 		return;
 	case AS_RT_REC_MARK:
-		if (p)
-			as_heap_mark(p->pub.heap, rec->mark.name,
-				     AS_MIN(rec->mark.bytes, AS_RT_MARK_BYTES));
+		on_mark(d, r, &rec->mark);
 		return;
 	case AS_RT_REC_TIME:
 		on_time(d, r, &rec->time);
@@ -293,5 +339,5 @@ void as_drain_apply(struct as_heap_drain *d, struct as_drain_ring *r,
 		return;
 	apply_event(d, r, rec);
 	if (rec->head.kind != AS_RT_REC_REALLOC_BEGIN)
-		count_hook(p, rec->head.hook);
+		as_drain_count_hook(p, rec->head.hook, 1);
 }

@@ -580,6 +580,92 @@ void as_heap_late(struct as_heap *h, const struct as_heap_late *l)
 	note_flow(h, t, l->by, &w);
 }
 
+bool as_heap_is_live(const struct as_heap *h, uint64_t ptr)
+{
+	struct as_live_block b;
+
+	return as_live_find(&h->live, ptr, &b);
+}
+
+void as_heap_alloc_late(struct as_heap *h, uint32_t tally, uint64_t ptr, uint64_t size_bytes,
+			uint32_t serial)
+{
+	struct as_heap_tally *t = &h->tallies.v[tally];
+	struct as_heap_weight w = as_heap_one(h, size_bytes);
+
+	h->events++;
+	count_alloc(h, t, &w);
+	count_size(h, t, size_bytes, &w);
+	put_block(h, t, ptr,
+		  &(struct as_live_block){.size_bytes = size_bytes,
+					  .tally = tally,
+					  .birth = serial % AS_LIVE_BIRTHS});
+}
+
+void as_heap_take_back(struct as_heap *h, uint64_t ptr)
+{
+	struct as_heap_tally *t;
+	struct as_heap_weight w;
+	struct as_live_block b;
+
+	if (!as_live_take(&h->live, ptr, &b))
+		return;
+	t = &h->tallies.v[b.tally];
+	w = as_heap_one(h, b.size_bytes);
+	h->events--;
+	h->allocs -= w.blocks;
+	t->allocs -= w.blocks;
+	t->bytes -= w.bytes;
+	t->zero -= b.size_bytes ? 0 : w.blocks;
+	h->zero -= b.size_bytes ? 0 : w.blocks;
+	as_histogram_take(&t->sizes, b.size_bytes);
+	as_heap_remove_live(h, t, &w);
+}
+
+/* A value of so many bits. */
+static uint64_t of_bits(uint32_t bits)
+{
+	return bits ? 1ull << (bits - 1) : 0;
+}
+
+void as_heap_pairs(struct as_heap *h, const struct as_heap_pairs *p)
+{
+	struct as_heap_tally *t = &h->tallies.v[p->tally];
+	const struct as_heap_weight w = {.blocks = p->n, .bytes = p->bytes, .factor = 1};
+
+	h->events += 2 * p->n;
+	count_alloc(h, t, &w);
+	count_bytes(t, &w);
+	as_histogram_add_many(&t->sizes, of_bits(p->size_bits), p->n);
+	if (!p->size_bits) {
+		t->zero += p->n;
+		h->zero += p->n;
+	}
+	count_free(h, t, &w);
+	as_histogram_add_many(&t->ages, of_bits(p->age_bits), p->n);
+	as_histogram_add_many(&t->times, of_bits(p->time_bits), p->n);
+	h->threads.v[p->by].frees += p->n;
+}
+
+void as_heap_alloc_held(struct as_heap *h, const struct as_heap_late *l, uint64_t ptr)
+{
+	struct as_heap_tally *t = &h->tallies.v[l->tally];
+	struct as_heap_weight w = as_heap_one(h, l->size_bytes);
+	struct as_heap_held held = {
+		.ptr = ptr,
+		.block = {.size_bytes = l->size_bytes,
+			  .tally = l->tally,
+			  .birth = l->serial % AS_LIVE_BIRTHS},
+	};
+
+	h->events++;
+	count_alloc(h, t, &w);
+	count_size(h, t, l->size_bytes, &w);
+	as_heap_add_live(h, t, &w);
+	as_heap_note_peak(h, AS_HEAP_BLOCKS);
+	as_vec_push(&h->threads.v[l->by].held, held);
+}
+
 /* ---- the end ---- */
 
 void as_heap_exit_begins(struct as_heap *h)

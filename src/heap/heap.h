@@ -153,8 +153,9 @@ struct as_heap_leaks;    /* leak.h */
 struct as_heap_resident; /* resident.h */
 
 struct as_heap {
-	uint64_t sample_bytes; /* 0: every block */
-	uint64_t unit;         /* what counts of blocks are in: 1, or AS_HEAP_UNIT */
+	uint64_t sample_bytes;        /* 0: every block */
+	struct as_heap_amount untold; /* of BLOCKS: live, but not in `live`; the drain's */
+	uint64_t unit;                /* what counts of blocks are in: 1, or AS_HEAP_UNIT */
 	uint64_t start_ns, now_ns;
 	struct as_live live;
 	AS_VEC(struct as_heap_tally) tallies;
@@ -225,6 +226,23 @@ void as_heap_realloc(struct as_heap *h, uint32_t tally, const struct as_heap_cha
 /* A realloc of a block that is not known yet. */
 void as_heap_realloc_early(struct as_heap *h, uint32_t tally, const struct as_heap_change *c);
 
+/* Whether a block is there. */
+bool as_heap_is_live(const struct as_heap *h, uint64_t ptr);
+/* A block that was given out before, as the thread's allocation number `serial`, and is there still. */
+void as_heap_alloc_late(struct as_heap *h, uint32_t tally, uint64_t ptr, uint64_t size_bytes,
+			uint32_t serial);
+/* As if that had not been told. */
+void as_heap_take_back(struct as_heap *h, uint64_t ptr);
+
+/* Blocks that were allocated and freed by one thread, all of a kind: their size, age and time (us) have so
+ * many bits. */
+struct as_heap_pairs {
+	uint32_t tally, by;
+	uint64_t n, bytes;
+	uint32_t size_bits, age_bits, time_bits;
+};
+void as_heap_pairs(struct as_heap *h, const struct as_heap_pairs *p);
+
 /* A block whose end was told before it: freed, or changed by as_heap_realloc_early. It was the thread's
  * allocation number `serial`. */
 struct as_heap_late {
@@ -235,6 +253,8 @@ struct as_heap_late {
 	uint32_t change_tally;
 };
 void as_heap_late(struct as_heap *h, const struct as_heap_late *l);
+/* The same where l->by is in the middle of a realloc: the end of that comes. */
+void as_heap_alloc_held(struct as_heap *h, const struct as_heap_late *l, uint64_t ptr);
 
 /* What lies in the range before is unmapped by it. */
 void as_heap_map(struct as_heap *h, uint32_t tally, uint64_t ptr, uint64_t size_bytes);

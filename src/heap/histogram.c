@@ -24,3 +24,22 @@ void as_histogram_widen(struct as_histogram *h, uint32_t bucket, uint64_t n)
 	}
 	h->used |= 1ull << bucket;
 }
+
+void as_histogram_take(struct as_histogram *h, uint64_t value)
+{
+	uint32_t bucket = as_histogram_bucket(value), at = as_histogram_rank(h, bucket);
+	uint32_t have = (uint32_t)__builtin_popcountll(h->used);
+	uint64_t *v = have > 1 ? h->many : &h->one, one;
+
+	if (--v[at])
+		return;
+	h->used &= ~(1ull << bucket);
+	if (have < 2)
+		return;
+	memmove(v + at, v + at + 1, (have - 1 - at) * sizeof *v);
+	if (have > 2)
+		return;
+	one = v[0];
+	free(h->many);
+	h->one = one;
+}

@@ -27,6 +27,8 @@ static inline uint32_t as_histogram_bucket(uint64_t value)
 	return AS_MIN(k, AS_HISTOGRAM_BUCKETS - 1);
 }
 
+/* One of this value less, which was counted. */
+void as_histogram_take(struct as_histogram *h, uint64_t value);
 void as_histogram_widen(struct as_histogram *h, uint32_t bucket, uint64_t n);
 
 static inline uint32_t as_histogram_rank(const struct as_histogram *h, uint32_t bucket)

@@ -6,11 +6,12 @@
 void as_heap_drain_mark(struct as_heap_drain *d, uint32_t pid, const char *name, size_t n,
 			uint64_t now_ns)
 {
-	(void)as_heap_drain_round(d, now_ns);
+	as_heap_drain_settle(d, now_ns);
 	as_vec_foreach (p, &d->processes) {
 		if (p->pub.heap && (!pid || p->pub.pid == pid))
 			as_heap_mark(p->pub.heap, name, n);
 	}
+	as_heap_drain_hide(d);
 }
 
 bool as_heap_drain_asked(struct as_heap_drain *d, uint64_t now_ns)

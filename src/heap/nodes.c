@@ -120,8 +120,13 @@ static uint32_t stack_of(struct as_heap_drain *d, struct as_drain_ring *r,
 	return up;
 }
 
-uint32_t as_drain_tally(struct as_heap_drain *d, struct as_drain_ring *r, uint32_t node,
-			enum as_heap_domain domain)
+bool as_drain_knows(const struct as_drain_ring *r, uint32_t node)
+{
+	return !node || find(r, node);
+}
+
+uint32_t as_drain_tally_many(struct as_heap_drain *d, struct as_drain_ring *r, uint32_t node,
+			     enum as_heap_domain domain, uint64_t n_events)
 {
 	struct as_drain_process *p = &d->processes.v[r->process];
 	struct as_drain_node *n = node ? find(r, node) : NULL;
@@ -142,9 +147,9 @@ uint32_t as_drain_tally(struct as_heap_drain *d, struct as_drain_ring *r, uint32
 					      stack == AS_HEAP_NONE ? AS_HEAP_NO_STACK : stack,
 					      domain});
 	if (stack != AS_HEAP_NONE && d->stacks->stacks.v[stack].end == AS_END_ROOT)
-		p->pub.complete++;
+		p->pub.complete += n_events;
 	else
-		p->pub.cut++;
+		p->pub.cut += n_events;
 	stack = *tally;
 	if (node & AS_RT_NODE_ONCE)
 		r->once.n = 0;

@@ -45,24 +45,39 @@ static struct as_drain_orphan take(struct as_heap_drain *d, uint32_t i)
 	return o;
 }
 
-bool as_orphan_take(struct as_heap_drain *d, uint32_t process, uint64_t ptr, uint64_t born,
-		    struct as_drain_orphan *ret)
+/* The earliest end of a block at ptr after `born`, + 1; 0: none. */
+static uint32_t find(const struct as_heap_drain *d, uint32_t process, uint64_t ptr,
+		     uint64_t born)
 {
-	uint32_t best = 0;
+	uint32_t best = 0, at;
 
 	if (!d->orphans.n)
-		return false;
-	for (uint32_t at = *place(d, ptr); at; at = d->orphans.v[at - 1].next) {
+		return 0;
+	at = d->orphan_at[as_mix64(ptr) % AS_DRAIN_PLACES];
+	for (; at; at = d->orphans.v[at - 1].next) {
 		const struct as_drain_orphan *o = &d->orphans.v[at - 1];
 
 		if (o->ptr == ptr && o->process == process && o->stamp > born &&
 		    (!best || o->stamp < d->orphans.v[best - 1].stamp))
 			best = at;
 	}
-	if (!best)
-		return false;
-	*ret = take(d, best - 1);
-	return true;
+	return best;
+}
+
+bool as_orphan_find(const struct as_heap_drain *d, uint32_t process, uint64_t ptr,
+		    uint64_t born)
+{
+	return find(d, process, ptr, born) != 0;
+}
+
+bool as_orphan_take(struct as_heap_drain *d, uint32_t process, uint64_t ptr, uint64_t born,
+		    struct as_drain_orphan *ret)
+{
+	uint32_t at = find(d, process, ptr, born);
+
+	if (at)
+		*ret = take(d, at - 1);
+	return at != 0;
 }
 
 bool as_orphan_take_begun(struct as_heap_drain *d, const struct as_drain_ring *r, uint64_t ptr,
@@ -101,5 +116,33 @@ void as_orphans_close(struct as_heap_drain *d, uint32_t process)
 			continue;
 		o = take(d, i);
 		count(d, &o);
+	}
+}
+
+void as_orphans_close_doubtful(struct as_heap_drain *d)
+{
+	for (uint32_t i = (uint32_t)d->orphans.n; i-- > 0;) {
+		struct as_drain_orphan o;
+
+		if (!d->orphans.v[i].doubtful)
+			continue;
+		o = take(d, i);
+		count(d, &o);
+	}
+}
+
+void as_orphans_doubt(struct as_heap_drain *d)
+{
+	as_vec_foreach (o, &d->orphans)
+		o->doubtful = true;
+}
+
+void as_orphans_trust(struct as_heap_drain *d, uint32_t process, uint64_t ptr)
+{
+	for (uint32_t at = *place(d, ptr); at; at = d->orphans.v[at - 1].next) {
+		struct as_drain_orphan *o = &d->orphans.v[at - 1];
+
+		if (o->ptr == ptr && o->process == process)
+			o->doubtful = false;
 	}
 }

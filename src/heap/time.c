@@ -149,18 +149,21 @@ static void thin_rows(struct as_heap *h)
 
 static void add_row(struct as_heap *h)
 {
-	const struct as_heap_amount *live = &h->sum[AS_HEAP_BLOCKS].live;
+	const struct as_heap_domain_sum *sum = &h->sum[AS_HEAP_BLOCKS];
+	struct as_heap_amount live = sum->live;
 
+	live.blocks += h->untold.blocks;
+	live.bytes = AS_MIN(live.bytes + h->untold.bytes, sum->peak.bytes);
 	if (h->timeline.n == AS_HEAP_TIMELINE)
 		thin_rows(h);
 	as_vec_push(&h->timeline, (struct as_heap_row){
 					  .time_ns = h->now_ns,
-					  .live = *live,
-					  .high_bytes = AS_MAX(h->high_bytes, live->bytes),
+					  .live = live,
+					  .high_bytes = AS_MAX(h->high_bytes, live.bytes),
 					  .mapped_bytes = h->sum[AS_HEAP_MAPPINGS].live.bytes,
 					  .resident_bytes = h->resident_bytes,
 				  });
-	h->high_bytes = live->bytes;
+	h->high_bytes = live.bytes;
 	h->next_row_ns = h->now_ns + h->row_ns;
 }
 

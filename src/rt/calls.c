@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What runs in the place of patched functions. The caller sees what it would have seen. */
+#include "rt/pairs.h"
 #include "rt/rt_priv.h"
 
 #define RT_FRAME() ((const struct rt_frame *)__builtin_frame_address(0))
@@ -47,9 +48,17 @@ static inline __attribute__((always_inline)) void leave(const struct call *k)
 
 static __attribute__((noinline, cold)) void tell_time(struct rt_context *c, uint64_t now)
 {
-	const uint64_t w[4] = {0, rt_stamp_before(c), now, (uint32_t)rt_load(&c->serial)};
+	const struct as_rt_tables *t = c->tables;
+	uint64_t w[6] = {0, rt_stamp_before(c), now, (uint32_t)c->serial};
 	c->clock_ns = now;
-	(void)rt_emit(c, AS_RT_REC_TIME, 0, w, 2);
+	if (t) {
+		w[3] |= (uint64_t)t->pending_blocks << 32;
+		w[4] = (uint64_t)t->grown - t->pending_bytes;
+		w[5] = t->pending_bytes;
+	}
+	(void)rt_emit(c, AS_RT_REC_TIME, 0, w, 3);
+	if (t)
+		as_rt_look_at_recorder(c);
 }
 
 static inline void follow_clock(struct rt_context *c)
@@ -68,28 +77,36 @@ static inline uint32_t node_of(struct rt_capture *cap, const struct call *k)
 	return as_rt_capture(cap, k->frame);
 }
 
-static void lost_bytes(struct rt_context *c, uint64_t size)
-{
-	(void)rt_add_own(&c->ring->lost_bytes, size);
-}
-
 /* The number of the thread's newest allocation, made by the call or before it. */
-static inline uint64_t serial_of(struct rt_context *c, uint64_t ptr)
+static inline uint32_t serial_of(struct rt_context *c, uint64_t ptr)
 {
 	return (uint32_t)(ptr ? rt_add_own(&c->serial, 1) + 1 : rt_load(&c->serial));
 }
 
+static inline bool may_pend(const struct rt_birth *b)
+{
+	return b->size < AS_RT_PAIR_BYTES && !(b->node & AS_RT_NODE_ONCE) &&
+	       b->hook < AS_RT_PAIR_HOOKS;
+}
+
+/* False: it was told and there was no room for it. */
 static __attribute__((noinline)) bool tell_alloc(const struct call *k, uint64_t ptr,
 						 uint64_t size)
 {
+	struct rt_context *c = k->c;
 	struct rt_capture cap;
-	follow_clock(k->c);
-	uint32_t node = node_of(&cap, k);
-	uint64_t serial = serial_of(k->c, ptr);
-	const uint64_t w[6] = {0, rt_stamp_after(k->c), ptr, size, node | serial << 32, 0};
-	bool ok = rt_emit(k->c, AS_RT_REC_ALLOC, k->hook->id, w, 3);
-	if (!ok)
-		lost_bytes(k->c, size);
+	bool ok = true;
+	follow_clock(c);
+	struct rt_birth b = {.ptr = ptr, .size = size, .hook = k->hook->id};
+	b.node = node_of(&cap, k);
+	b.serial = serial_of(c, ptr);
+	const struct as_rt_tables *t = ptr ? rt_tables(c, k->frame) : 0;
+	if (RT_LIKELY(t && may_pend(&b)))
+		as_rt_pend(c, &b);
+	else if (t)
+		as_rt_tell_birth(c, &b);
+	else
+		ok = rt_emit_birth(c, &b, rt_stamp_after(c), 0);
 	rt_capture_end(&cap);
 	return ok;
 }
@@ -97,50 +114,92 @@ static __attribute__((noinline)) bool tell_alloc(const struct call *k, uint64_t 
 struct change {
 	uint64_t old, new_ptr, size;
 	uint32_t flags; /* enum as_rt_realloc_flags */
+	uint64_t known; /* the old block's size; 0: it is not known */
 };
+
+/* What a change does to the thread's sizes: before it is told. */
+static void note_change(const struct call *k, const struct change *r,
+			const struct rt_birth *now)
+{
+	if (!rt_tables(k->c, k->frame))
+		return;
+	if (r->new_ptr)
+		as_rt_know(k->c, now);
+	else if (r->size) /* it failed */
+		as_rt_grow(k->c, (int64_t)r->known);
+}
 
 static __attribute__((noinline)) bool tell_realloc(const struct call *k, const struct change *r)
 {
+	struct rt_context *c = k->c;
 	struct rt_capture cap;
-	follow_clock(k->c);
-	uint32_t node = node_of(&cap, k);
-	uint64_t serial = serial_of(k->c, r->new_ptr);
-	const uint64_t w[8] = {0,       rt_stamp_after(k->c), r->old,   r->new_ptr,
-			       r->size, node | serial << 32,  r->flags, 0};
-	bool ok = rt_emit(k->c, AS_RT_REC_REALLOC, k->hook->id, w, 4);
+	follow_clock(c);
+	struct rt_birth b = {.ptr = r->new_ptr, .size = r->size, .hook = k->hook->id};
+	b.node = node_of(&cap, k);
+	b.serial = serial_of(c, r->new_ptr);
+	note_change(k, r, &b);
+	const uint64_t w[8] = {0,        rt_stamp_after(c),
+			       r->old,   r->new_ptr,
+			       r->size,  b.node | (uint64_t)b.serial << 32,
+			       r->flags, 0};
+	bool ok = rt_emit(c, AS_RT_REC_REALLOC, k->hook->id, w, 4);
 	if (!ok)
-		lost_bytes(k->c, r->size);
+		(void)rt_add_own(&c->ring->lost_bytes, r->size);
 	rt_capture_end(&cap);
 	return ok;
 }
 
-static void tell_realloc_begin(const struct call *k, uint64_t ptr)
+/* The end of a block of which its thread may know nothing: what is given out there from now on comes
+ * after. */
+static inline void note_end(const struct rt_context *c, uint64_t ptr, uint64_t stamp)
 {
-	follow_clock(k->c);
-	const uint64_t w[4] = {0, rt_stamp_before(k->c), ptr, 0};
-	(void)rt_emit(k->c, AS_RT_REC_REALLOC_BEGIN, k->hook->id, w, 2);
+	struct as_rt_control *control = (struct as_rt_control *)(uintptr_t)c->home->control;
+	if (c->tables)
+		*(volatile uint64_t *)&control->freed[as_rt_freed_place(ptr)] = stamp;
 }
 
-static inline void emit_free(const struct call *k, uint64_t ptr, uint32_t node)
+/* Returns the block's size, 0: it is not known. */
+static uint64_t tell_realloc_begin(const struct call *k, uint64_t ptr)
+{
+	uint64_t known = 0;
+	follow_clock(k->c);
+	if (rt_tables(k->c, k->frame))
+		known = as_rt_take_block(k->c, ptr);
+	const uint64_t w[4] = {0, rt_stamp_before(k->c), ptr, 0};
+	note_end(k->c, ptr, w[1]);
+	(void)rt_emit(k->c, AS_RT_REC_REALLOC_BEGIN, k->hook->id, w, 2);
+	return known;
+}
+
+static inline void emit_free(const struct call *k, uint64_t ptr, uint32_t node, bool own)
 {
 	const uint64_t w[4] = {0, rt_stamp_before(k->c), ptr, node | k->c->serial << 32};
+	if (!own)
+		note_end(k->c, ptr, w[1]);
 	(void)rt_emit(k->c, AS_RT_REC_FREE, k->hook->id, w, 2);
 }
 
 static __attribute__((noinline)) void tell_free_with_stack(const struct call *k, uint64_t ptr)
 {
 	struct rt_capture cap;
-	emit_free(k, ptr, node_of(&cap, k));
+	if (rt_tables(k->c, k->frame))
+		(void)as_rt_take_block(k->c, ptr);
+	emit_free(k, ptr, node_of(&cap, k), false);
 	rt_capture_end(&cap);
 }
 
 static inline void tell_free(const struct call *k, uint64_t ptr)
 {
+	enum rt_end end = RT_END_UNKNOWN;
 	follow_clock(k->c);
-	if (RT_UNLIKELY(k->c->control->flags & AS_RT_FREE_STACKS))
+	if (RT_UNLIKELY(k->c->control->flags & AS_RT_FREE_STACKS)) {
 		tell_free_with_stack(k, ptr);
-	else
-		emit_free(k, ptr, 0);
+		return;
+	}
+	if (RT_LIKELY(rt_tables(k->c, k->frame) && k->hook->id < AS_RT_PAIR_HOOKS))
+		end = as_rt_end_block(k->c, ptr, k->hook->id);
+	if (end != RT_END_SUMMED)
+		emit_free(k, ptr, 0, end == RT_END_OWN);
 }
 
 static inline uint64_t product(uint64_t a, uint64_t b)
@@ -190,15 +249,18 @@ static inline __attribute__((always_inline)) uint64_t reallocate(struct call *k,
 								 const uint64_t arg[4],
 								 uint64_t size)
 {
+	struct change r = {.old = arg[0], .size = size};
 	if (k->c && arg[0])
-		tell_realloc_begin(k, arg[0]);
-	uint64_t ptr = ORIGINAL(k->hook)(arg[0], arg[1], arg[2], arg[3]);
+		r.known = tell_realloc_begin(k, arg[0]);
+	r.new_ptr = ORIGINAL(k->hook)(arg[0], arg[1], arg[2], arg[3]);
 	if (k->c) {
-		const struct change r = {arg[0], ptr, size, 0};
-		(void)tell_realloc(k, &r);
+		if (!arg[0] && k->c->tables)
+			(void)tell_alloc(k, r.new_ptr, size);
+		else
+			(void)tell_realloc(k, &r);
 		leave(k);
 	}
-	return ptr;
+	return r.new_ptr;
 }
 
 #define REALLOCATES(name, size)                                                                \
@@ -219,7 +281,9 @@ ENTRY4(resize)
 	struct call k = enter(hook, RT_FRAME());
 	uint64_t ret = ORIGINAL(hook)(a, b, c, d);
 	if (k.c) {
-		const struct change r = {a, a, b, 0};
+		struct change r = {.old = a, .new_ptr = a, .size = b};
+		if (ret >= b && rt_tables(k.c, k.frame))
+			r.known = as_rt_take_block(k.c, a);
 		if (ret >= b)
 			(void)tell_realloc(&k, &r);
 		leave(&k);
@@ -320,11 +384,11 @@ static inline __attribute__((always_inline)) uint64_t reallocate_sampled(struct 
 	bool told = k->c && arg[0] && rt_may_be_sampled(k->c, arg[0]);
 	if (RT_UNLIKELY(told)) {
 		as_rt_sample_unmark(k->c, arg[0]);
-		tell_realloc_begin(k, arg[0]);
+		(void)tell_realloc_begin(k, arg[0]);
 	}
 	uint64_t ptr = ORIGINAL(k->hook)(arg[0], arg[1], arg[2], arg[3]);
 	if (k->c) {
-		struct change r = {arg[0], ptr, size, 0};
+		struct change r = {.old = arg[0], .new_ptr = ptr, .size = size};
 		tell_sampled_change(k, &r, told);
 		leave(k);
 	}
@@ -348,7 +412,7 @@ ENTRY4(sampled_resize)
 	struct call k = enter(hook, RT_FRAME());
 	uint64_t ret = ORIGINAL(hook)(a, b, c, d);
 	if (k.c) {
-		struct change r = {a, a, b, 0};
+		struct change r = {.old = a, .new_ptr = a, .size = b};
 		bool told = ret >= b && rt_may_be_sampled(k.c, a);
 		if (told)
 			as_rt_sample_unmark(k.c, a);
@@ -429,6 +493,8 @@ ENTRY4(mark)
 		uint64_t w[4 + AS_RT_MARK_BYTES / 8] = {0};
 		uint64_t n = b < AS_RT_MARK_BYTES ? b : AS_RT_MARK_BYTES;
 		follow_clock(k.c);
+		if (rt_tables(k.c, k.frame))
+			as_rt_flush(k.c);
 		w[1] = rt_stamp_before(k.c);
 		w[2] = n;
 		for (uint64_t i = 0; i < n; i++)
@@ -636,6 +702,7 @@ ENTRY5(exec)
 /* What lies below RT_FRAME is the runtime's. */
 ENTRY4(exit_begins)
 {
+	((struct as_rt_home *)(uintptr_t)hook->home)->ends = 1;
 	const struct notice n = {AS_RT_EXIT_BEGINS, {a, (uintptr_t)RT_FRAME()}};
 	sync(hook, RT_FRAME(), &n);
 	return ORIGINAL(hook)(a, b, c, d);

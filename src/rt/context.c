@@ -88,6 +88,12 @@ static void set_up(struct rt_context *c, const struct as_rt_home *home, uint32_t
 		c->random = fs * 0x9e3779b97f4a7c15ull ^ c->clock_ns << 20 ^ index;
 		c->sample_left = as_rt_draw(c);
 	}
+	if (c->control->flags & AS_RT_SUM_PAIRS) {
+		c->tables =
+			(struct as_rt_tables *)(uintptr_t)((char *)c->ring + AS_RT_TABLES_OFF);
+		c->tables->now_us = c->clock_ns / 1000;
+		c->tables->flush_done = c->ring->flush_asked;
+	}
 	c->self = c;
 	c->fs = fs;
 }

@@ -137,6 +137,8 @@ struct rt_context {
 	uint64_t clock_ns;   /* last told */
 	uint64_t capture_sp; /* frame of the event that is using nodes and seen; 0: none */
 	uint64_t serial;     /* allocations so far. Changed by one instruction. */
+	struct as_rt_tables *tables; /* NULL: no pairs are summed up */
+	uint64_t change_sp;          /* frame of what changes or last changed them */
 	uint32_t modules_seq;
 	uint32_t nnodes; /* node[0] is none */
 	uint32_t once_id;

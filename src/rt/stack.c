@@ -14,6 +14,7 @@
  *    goes on from there. The frames passed on the way become children of what was found: known
  *    ones, mostly, else new nodes.
  */
+#include "rt/pairs.h"
 #include "rt/rt_priv.h"
 #include "rt/walk.h"
 
@@ -410,12 +411,17 @@ static void keep_stack(struct rt_context *c, const struct rt_frame *frame, uint3
 static bool reset(struct rt_context *c)
 {
 	const uint64_t w[2] = {0, 0};
+	c->need_reset = true;
+	if (!as_rt_flush_all(c))
+		return false;
 	c->nnodes = 1;
 	c->stack_base = c->stack_count;
 	for (uint32_t i = 0; i < RT_CHILD_SETS; i++)
 		for (uint32_t j = 0; j < RT_CHILD_WAYS; j++)
 			c->child[i][j] = 0;
 	c->need_reset = !rt_emit(c, AS_RT_REC_RESET, 0, w, 1);
+	if (c->tables && !c->need_reset)
+		c->tables->resets++;
 	return !c->need_reset;
 }
 

@@ -351,8 +351,10 @@ void as_track_areas_state(struct as_track *k, struct as_track_state *ret)
 		size_t n;
 
 		pthread_mutex_lock(&a->lock);
+		as_heap_drain_settle(a->drain, as_now_ns());
 		as_vec_foreach (p, &a->processes)
 			add_to(ret, *p);
+		as_heap_drain_hide(a->drain);
 		d = as_heap_drain_processes(a->drain, &n);
 		for (size_t i = 0; i < n; i++)
 			ret->dropped += d[i].dropped;

@@ -15,6 +15,7 @@ static void read_rings(void *ctx)
 
 	for (int i = 0; i < ROUNDS && as_heap_drain_round(a->drain, UINT64_MAX); i++)
 		;
+	as_heap_drain_show(a->drain);
 }
 
 static struct as_heap *heap_of(const struct as_track_area *a, pid_t pid)
@@ -47,6 +48,7 @@ void as_track_look(struct as_track_area *a, pid_t pid, const struct as_rt_rec_sy
 	look.heap = heap_of(a, pid);
 	if (look.heap)
 		r = as_snapshot_look(&look, &err);
+	as_heap_drain_hide(a->drain);
 	pthread_mutex_unlock(&a->lock);
 	if (r < 0 && r != AS_E_NOTFOUND)
 		as_recorder_note(a->k->rec, 1, a->name, "",

@@ -156,6 +156,7 @@ static void save_area(struct as_track_area *a)
 	const struct as_heap_drained *d;
 	size_t n;
 
+	as_heap_drain_settle(a->drain, as_now_ns());
 	d = as_heap_drain_processes(a->drain, &n);
 	for (size_t i = 0; i < n; i++) {
 		as_vec_foreach (p, &a->processes) {
@@ -165,6 +166,7 @@ static void save_area(struct as_track_area *a)
 			as_track_save(a, *p, &d[i], false);
 		}
 	}
+	as_heap_drain_hide(a->drain);
 }
 
 void as_track_save_all(struct as_track *k)

@@ -89,7 +89,7 @@ static int open_session(struct as_track *k, struct as_error *err)
 		.image_bytes = as_rt_blob_bytes,
 		.groups = AS_HOOKS_OF_HEAP | AS_HOOKS_MAPPINGS | AS_HOOKS_EXIT,
 		.sample_bytes = k->q->sample_bytes,
-		.flags = AS_RT_WAIT_FULL,
+		.flags = AS_RT_WAIT_FULL | (k->q->sample_bytes ? 0 : AS_RT_SUM_PAIRS),
 		.full_wait_us = AS_TRACK_FULL_WAIT_US,
 		.cache_dir = k->q->resolve.cache_dir,
 		.modules = k->im,

@@ -11,7 +11,7 @@
 	.balign 16
 hook_image:
 	.quad 0x3154524153534153		/* AS_RT_MAGIC */
-	.long 3					/* AS_RT_VERSION */
+	.long 4					/* AS_RT_VERSION */
 	.long hook_image_end - hook_image
 	.long call - hook_image, hook_image_end - call
 	.long 0, 0
