@@ -188,6 +188,7 @@ static inline void clear_place(struct as_rt_tables *t, struct as_rt_pending_set 
 static inline uint32_t empty_ways(const struct as_rt_pending_set *s)
 {
 	uint32_t none = 0;
+	RT_ALL_WAYS
 	for (uint32_t i = 0; i < AS_RT_WAYS; i++)
 		none |= (uint32_t)!s->block[i] << i;
 	return none;
@@ -330,6 +331,7 @@ static inline void add_to_sum(struct rt_context *c, uint64_t key, uint64_t size)
 	uint64_t h = key * 0x9e3779b97f4a7c15ull;
 	struct as_rt_sum_set *s = &c->tables->sum[h >> 40 & (AS_RT_SUM_SETS - 1)];
 	uint32_t hits = 0;
+	RT_ALL_WAYS
 	for (uint32_t i = 0; i < AS_RT_WAYS; i++)
 		hits |= (uint32_t)(s->key[i] == key) << i;
 	int way = RT_LIKELY(hits) ? __builtin_ctz(hits) : new_sum(c, s, key, -1);

@@ -10,6 +10,8 @@
 
 #include "rt/rt_priv.h"
 
+#define RT_ALL_WAYS _Pragma("GCC unroll 4")
+
 /* An allocation, as it is told. */
 struct rt_birth {
 	uint64_t ptr, size;
@@ -70,6 +72,7 @@ static inline uint32_t rt_second_place(uint64_t ptr)
 static inline uint32_t rt_ways_of(const struct as_rt_pending_set *s, uint64_t ptr)
 {
 	uint32_t hits = 0;
+	RT_ALL_WAYS
 	for (uint32_t i = 0; i < AS_RT_WAYS; i++)
 		hits |= (uint32_t)(s->block[i] >> 16 == ptr) << i;
 	return hits;

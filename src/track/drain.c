@@ -19,6 +19,7 @@
 
 #define REST_MIN_NS 50000
 #define REST_MAX_NS 1000000
+#define BUSY        256          /* records in a round: the next one is soon */
 #define NAME_NS     500000000ull /* so long after its begin a thread may get its name */
 
 /* ---- what drains ask and tell ---- */
@@ -243,7 +244,7 @@ static void *drain(void *ctx)
 	long rest_ns = REST_MIN_NS;
 
 	while (!__atomic_load_n(&k->stop, __ATOMIC_ACQUIRE)) {
-		if (round_all(k))
+		if (round_all(k) > BUSY)
 			rest_ns = REST_MIN_NS;
 		else
 			rest_ns = AS_MIN(rest_ns * 2, REST_MAX_NS);
