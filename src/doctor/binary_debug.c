@@ -28,9 +28,18 @@ static bool starts(const char *s, const char *with)
 	return strncmp(s, with, strlen(with)) == 0;
 }
 
+/* A folder rustc-1.63.0: where a distribution builds std (Debian below /usr/src, Fedora, Arch). */
+static bool in_rustc_source(const char *path)
+{
+	const char *s = strstr(path, "/rustc-");
+
+	return s && s[7] >= '0' && s[7] <= '9';
+}
+
 static bool is_precompiled(const struct as_unit *u)
 {
-	return starts(u->name, "library/") || starts(u->name, "/rustc/") ||
+	return in_rustc_source(u->comp_dir) || in_rustc_source(u->name) ||
+	       starts(u->name, "library/") || starts(u->name, "/rustc/") ||
 	       starts(u->comp_dir, "/rustc/") || strstr(u->name, "/rustc/") ||
 	       starts(u->comp_dir, "/cargo/registry/") || starts(u->name, "/cargo/registry/") ||
 	       starts(u->comp_dir, "/rust/deps/") || starts(u->name, "/rust/deps/");

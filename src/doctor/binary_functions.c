@@ -250,7 +250,8 @@ static bool in_list(const char *const *list, const char *s)
 	return false;
 }
 
-static bool c_start_file(const char *s)
+/* What the tool chain links into every program: start files, Rust's entries without a path, division. */
+static bool of_tool_chain(const char *s)
 {
 	static const char *const names[] = {"_start",
 					    "_init",
@@ -262,14 +263,21 @@ static bool c_start_file(const char *s)
 					    "__libc_csu_fini",
 					    "__do_global_dtors_aux",
 					    "_dl_relocate_static_pie",
-					    "__rust_alloc",
-					    "__rust_realloc",
 					    "rust_begin_unwind",
 					    "rust_eh_personality",
+					    "rust_oom",
+					    "rust_panic",
 					    NULL};
+	static const char *const begin[] = {"_Unwind_", "__rust",  "__rdl_",
+					    "__rg_",    "__rdos_", NULL};
+	size_t n = strlen(s);
 
-	return in_list(names, s) || strncmp(s, "_Unwind_", 8) == 0 ||
-	       strncmp(s, "__rustc", 7) == 0;
+	for (const char *const *b = begin; *b; b++) {
+		if (strncmp(s, *b, strlen(*b)) == 0)
+			return true;
+	}
+	return in_list(names, s) ||
+	       (strncmp(s, "__", 2) == 0 && n > 5 && strcmp(s + n - 3, "ti3") == 0);
 }
 
 /*
@@ -300,34 +308,41 @@ static bool crate_of(const char *linkage, const char **ret, size_t *ret_n)
 	return true;
 }
 
+/* A legacy path ends with its hash, 17h and 16 digits; behind it .llvm.123, .cold. */
+static bool has_legacy_hash(const char *linkage)
+{
+	for (const char *s = strstr(linkage, "17h"); s; s = strstr(s + 3, "17h")) {
+		if (strspn(s + 3, "0123456789abcdef") == 16 && s[19] == 'E' &&
+		    (!s[20] || s[20] == '.'))
+			return true;
+	}
+	return false;
+}
+
 static bool is_rust_name(const char *linkage)
 {
-	size_t n = strlen(linkage);
-
 	return strncmp(linkage, "_R", 2) == 0 ||
-	       (strncmp(linkage, "_ZN", 3) == 0 && n > 20 &&
-		strncmp(linkage + n - 20, "17h", 3) == 0 && linkage[n - 1] == 'E');
+	       (strncmp(linkage, "_ZN", 3) == 0 && has_legacy_hash(linkage));
 }
 
 bool as_binary_is_own(const char *linkage)
 {
-	static const char *const theirs[] = {"core",        "std",
-					     "alloc",       "hashbrown",
-					     "addr2line",   "gimli",
-					     "object",      "miniz_oxide",
-					     "adler2",      "panic_unwind",
-					     "panic_abort", "unwind",
-					     "std_detect",  "rustc_demangle",
-					     "memchr",      "compiler_builtins",
-					     "__rustc",     NULL};
+	static const char *const theirs[] = {
+		"core",           "std",         "alloc",
+		"hashbrown",      "addr2line",   "gimli",
+		"object",         "miniz_oxide", "adler",
+		"adler2",         "libc",        "panic_unwind",
+		"panic_abort",    "unwind",      "std_detect",
+		"rustc_demangle", "memchr",      "compiler_builtins",
+		"__rustc",        NULL};
 	AS_CLEANUP(as_buf_clear) struct as_buf full = {0}, crate = {0};
 	const char *s;
 	bool cold;
 	size_t n;
 
-	if (!linkage || linkage[0] != '_')
+	if (!linkage)
 		return true;
-	if (c_start_file(linkage))
+	if (of_tool_chain(linkage))
 		return false;
 	if (!is_rust_name(linkage))
 		return true;

@@ -254,7 +254,8 @@ static void find_strings(struct as_binary_facts *f, const uint8_t *p, size_t n)
 	f->debug_assertions |= has_text(p, n, "unsafe precon", "dition(s) violated");
 	f->overflow_checks |= has_text(p, n, "attempt to ", "add with overflow") ||
 			      has_text(p, n, "attempt to ", "multiply with overflow");
-	f->rust |= has_std_paths(p, n);
+	/* distributions have std elsewhere than below /rustc/HASH */
+	f->rust |= has_std_paths(p, n) || has_text(p, n, "library/st", "d/src/");
 	if (f->is_static && f->libc == AS_LIBC_NONE) {
 		if (find(p, n, "GNU C Library") || find(p, n, "glibc: "))
 			f->libc = AS_LIBC_GLIBC;
