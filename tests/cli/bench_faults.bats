@@ -157,8 +157,21 @@ for i in range(0, len(b), 4096): b[i] = 1'" 'true'
 
 @test "two kinds of run are named" {
 	nth two 'case $((n % 3)) in 0) sleep 0.4 ;; *) sleep 0.01 ;; esac'
-	anew() { rm -f count-two && assay bench -r 24 ./two; }
-	tries '[[ $output == *"two kinds of run, of about "*" ms and "*" ms"* ]]' anew
+	# As far as the machine let the runs be of two kinds, which a busy one may not: every third took longer than
+	# all others by more than these differ among themselves.
+	are_two() {
+		json '(lambda fast, slow: max(fast) - min(fast) < 0.25 * (min(slow) - max(fast)))(
+			[s for i, s in enumerate(b["samples"], 1) if i % 3], b["samples"][2::3])' 2>/dev/null
+	}
+	for _ in 1 2 3 4 5 6; do
+		rm -f count-two
+		run -0 assay bench -r 24 --format json ./two
+		if are_two; then
+			json '__import__("re").search("two kinds of run, of about .* ms and .* ms", notes(b)["bimodal"])'
+			return
+		fi
+	done
+	skip 'others ran so much here that runs were not of two kinds'
 }
 
 @test "one run of 100 times in 20 counts, and moves nothing" {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * rough SECONDS: what makes it hard to stop a program and to change its code, all at a time: threads
- * that come and go, children by fork that allocate and by vfork that exec, a signal 5,000 times a
- * second whose handler runs on a stack of its own, coroutines, and threads that wait in system calls
- * which the kernel does not begin again by itself. All check their results. Prints what was done, and
- * ends with 0 only when nothing went wrong.
+ * rough SECONDS (0: until SIGTERM): what makes it hard to stop a program and to change its code, all at a
+ * time: threads that come and go, children by fork that allocate and by vfork that exec, a signal 5,000
+ * times a second whose handler runs on a stack of its own, coroutines, and threads that wait in system
+ * calls which the kernel does not begin again by itself. All check their results. Prints what was done,
+ * and ends with 0 only when nothing went wrong.
  */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -176,6 +177,12 @@ static void on_alarm(int sig)
 	depth--;
 }
 
+static void on_term(int sig)
+{
+	(void)sig;
+	stop = 1;
+}
+
 static void *busy(void *arg)
 {
 	stack_t alt = {.ss_sp = malloc(65536), .ss_size = 65536};
@@ -198,7 +205,9 @@ int main(int argc, char **argv)
 {
 	void *(*const job[])(void *) = {thread_churn, process_churn, coroutines, waiting, busy};
 	struct sigaction sa = {.sa_handler = on_alarm, .sa_flags = SA_ONSTACK | SA_RESTART};
+	struct sigaction term = {.sa_handler = on_term};
 	struct itimerval every = {{0, 200}, {0, 200}};
+	bool until_term = argc > 1 && strcmp(argv[1], "0") == 0;
 	struct timespec left = {argc > 1 ? strtol(argv[1], NULL, 0) : 3, 0};
 	pthread_t t[5];
 	sigset_t set;
@@ -206,12 +215,20 @@ int main(int argc, char **argv)
 	sigemptyset(&set);
 	sigaddset(&set, SIGALRM);
 	sigaddset(&set, SIGUSR2);
+	sigaddset(&set, SIGTERM);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	sigaction(SIGALRM, &sa, NULL);
+	sigaction(SIGTERM, &term, NULL);
 	for (int i = 0; i < 5; i++)
 		check(!pthread_create(&t[i], NULL, job[i], NULL), "thread");
 	setitimer(ITIMER_REAL, &every, NULL);
-	while (nanosleep(&left, &left) < 0 && errno == EINTR)
+	/* threads have it blocked: it comes here */
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	while (until_term && !stop)
+		(void)nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+	while (!stop && nanosleep(&left, &left) < 0 && errno == EINTR)
 		continue;
 	stop = 1;
 	for (int i = 0; i < 5; i++)

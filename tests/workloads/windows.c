@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * windows SECONDS: an allocator of its own whose second instruction takes long (cpuid, which stops the
- * processor's pipeline and, on a virtual machine, leaves it): a thread is nearly always inside of what
- * a detour would replace, and a signal handler that sleeps has nearly always interrupted it there.
- * malloc must be called as often as its own count says, with its argument whole.
+ * windows SECONDS (0: until SIGTERM): an allocator of its own whose second instruction takes long (cpuid,
+ * which stops the processor's pipeline and, on a virtual machine, leaves it): a thread is nearly always
+ * inside of what a detour would replace, and a signal handler that sleeps has nearly always interrupted
+ * it there. malloc must be called as often as its own count says, with its argument whole.
  */
 #include <signal.h>
 #include <stdint.h>
@@ -51,6 +51,13 @@ void free(void *p)
 	(void)p;
 }
 
+static volatile sig_atomic_t ended;
+static void on_term(int sig)
+{
+	(void)sig;
+	ended = 1;
+}
+
 static void on_alarm(int sig)
 {
 	struct timespec t = {.tv_nsec = 3000000};
@@ -63,14 +70,15 @@ int main(int argc, char **argv)
 {
 	void *(*volatile call)(size_t) = malloc;
 	struct itimerval every = {{0, 5000}, {0, 5000}};
-	struct sigaction sa = {.sa_handler = on_alarm};
-	time_t until = time(NULL) + (argc > 1 ? strtol(argv[1], NULL, 0) : 1);
+	struct sigaction sa = {.sa_handler = on_alarm}, term = {.sa_handler = on_term};
+	time_t seconds = argc > 1 ? strtol(argv[1], NULL, 0) : 1, until = time(NULL) + seconds;
 	unsigned long calls = 0, before;
 
 	sigaction(SIGALRM, &sa, NULL);
+	sigaction(SIGTERM, &term, NULL);
 	setitimer(ITIMER_REAL, &every, NULL);
 	before = count;
-	while (time(NULL) < until) {
+	while (!ended && (!seconds || time(NULL) < until)) {
 		char *p = call(100 + calls % 100);
 
 		if (p < arena || p + 100 > arena + sizeof arena)
