@@ -110,6 +110,7 @@ static uint64_t function_id(struct as_resolver *v, const struct as_symframe *f)
 	rec.brief = buf_string(v, &v->brief);
 	rec.crate = buf_string(v, &v->crate);
 	rec.file = as_resolver_string(v, f->decl_file ? f->decl_file : file);
+	rec.generic = v->brief_only ? 0 : as_resolver_string(v, f->generic);
 	rec.lang = lang;
 	rec.flags = (f->synthetic ? FUNCTION_SYNTHETIC : 0) | (cold ? FUNCTION_COLD : 0) |
 		    (f->aliases ? FUNCTION_ALIASES : 0);

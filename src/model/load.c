@@ -276,6 +276,7 @@ static int on_function(void *ctx, const struct as_rec_function *r)
 		.brief = as_loader_string(l, r->brief),
 		.crate = as_loader_string(l, r->crate),
 		.file = as_loader_string(l, r->file),
+		.generic = as_loader_string(l, r->generic),
 		.line = saturate32(r->line),
 		.lang = (uint8_t)r->lang,
 		.flags = (uint8_t)r->flags & ~AS_FUNCTION_MARKER,

@@ -56,6 +56,8 @@ enum as_function_flags {
 struct as_m_function {
 	uint32_t module; /* AS_NONE: unknown */
 	const char *linkage, *full, *brief, *crate, *file;
+	const char *
+		generic; /* last component with what "<T,A>" in full stands for; "" not known */
 	uint32_t line;
 	uint8_t lang, flags; /* enum as_lang, enum as_function_flags */
 	uint32_t same;       /* the function that stands for this one: places refer to that */
@@ -65,6 +67,8 @@ struct as_m_place { /* one entry of a frame's inline chain */
 	uint32_t function;
 	uint32_t line, column;
 	const char *file;
+	/* of the function's own instance: records of one name have become one. NULL: none */
+	const char *generic;
 	bool inlined, line_from_call;
 };
 struct as_m_frame {

@@ -41,8 +41,10 @@ static void join_functions(struct as_model *m)
 		    g->module == f->module)
 			same[i] = (uint32_t)*first;
 	}
-	as_vec_foreach (p, &m->places)
+	as_vec_foreach (p, &m->places) {
+		p->generic = m->functions.v[p->function].generic;
 		p->function = same[p->function];
+	}
 	as_vec_foreach (p, &m->code_places)
 		p->function = same[p->function];
 	as_vec_foreach (c, &m->codes)

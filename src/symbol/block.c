@@ -67,6 +67,7 @@ bool as_block_get_func(struct as_block *b, uint32_t func, struct as_block_func *
 			.linkage = pooled(b, d->linkage),
 			.name = pooled(b, d->name),
 			.decl_file = pooled(b, d->decl_file),
+			.generic = pooled(b, d->generic),
 			.decl_line = d->decl_line,
 			.resolved = true,
 		};

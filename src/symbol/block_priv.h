@@ -40,12 +40,15 @@ struct as_block_row {
 struct as_block_func {
 	uint64_t ref;                           /* DIE, while the block hangs on the reader */
 	const char *linkage, *name, *decl_file; /* NULL: unknown */
+	const char *generic;                    /* as in struct as_symframe */
 	uint32_t decl_line;
 	bool resolved;
 	bool plain; /* linkage is only the source name: DWARF has no linkage name */
 };
 struct as_block_disk_func {
-	uint32_t linkage, name, decl_file, decl_line; /* offsets into the pool, 0: none */
+	/* offsets into the pool, 0: none */
+	uint32_t linkage, name, decl_file, generic;
+	uint32_t decl_line, reserved;
 };
 
 /* Addresses that a unit claims; max_hi: of this and all earlier ranges. */

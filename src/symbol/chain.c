@@ -141,6 +141,7 @@ static void finish_function(struct as_symmod *m, struct as_block *b, struct as_b
 		if (as_block_get_func(b, n->func, &f)) {
 			last->linkage = f.linkage;
 			last->name = f.name;
+			last->generic = f.generic;
 		}
 	}
 	for (size_t i = 0; i < m->frame.n; i++)
@@ -156,6 +157,7 @@ static void add_frame(struct as_symmod *m, struct as_block *b, const struct as_b
 	if (as_block_get_func(b, n->func, &fn)) {
 		f.linkage = fn.linkage;
 		f.name = fn.name;
+		f.generic = fn.generic;
 		f.decl_file = fn.decl_file;
 		f.decl_line = fn.decl_line;
 	}

@@ -8,6 +8,7 @@
 #include "symbol/dwarf_priv.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "symbol/dwarf_const.h"
 
@@ -233,6 +234,18 @@ static struct as_dw_lines *lines_for_names(struct as_dw *dw, struct as_dw_unit *
 	return as_dw_lines_get(dw, u->skeleton ? u->skeleton : u);
 }
 
+/* "_ZN5alloc3vec16Vec$LT$T$C$A$GT$4push17h0123456789abcdefE" */
+static bool is_legacy_rust(const char *linkage)
+{
+	const char *hash = strstr(linkage, "17h");
+
+	for (; hash; hash = strstr(hash + 1, "17h")) {
+		if (strspn(hash + 3, "0123456789abcdef") == 16 && hash[19] == 'E')
+			return strncmp(linkage, "_ZN", 3) == 0;
+	}
+	return false;
+}
+
 void as_dw_func_resolve(struct as_dw *dw, uint64_t ref, struct as_block_func *ret)
 {
 	struct as_dw_unit *name_unit = NULL;
@@ -265,6 +278,8 @@ void as_dw_func_resolve(struct as_dw *dw, uint64_t ref, struct as_block_func *re
 	if (ret->linkage && !*ret->linkage)
 		ret->linkage = NULL;
 	if (ret->linkage || !ret->name) {
+		if (ret->name && is_legacy_rust(ret->linkage) && strchr(ret->name, '<'))
+			ret->generic = ret->name;
 		ret->name = ret->linkage;
 		return;
 	}

@@ -31,7 +31,7 @@
 #include "symbol/dwarf_priv.h"
 
 #define AS_SYMINDEX_QUOTA (512ull << 20)
-#define INDEX_VERSION     1
+#define INDEX_VERSION     2
 #define STALE_TMP_SECONDS 3600
 
 struct disk_header {
@@ -334,6 +334,7 @@ static void write_block(struct as_symmod *m, struct as_block *b, struct as_buf *
 			.linkage = pool_add(&pool, f.linkage),
 			.name = pool_add(&pool, f.name),
 			.decl_file = pool_add(&pool, f.decl_file),
+			.generic = pool_add(&pool, f.generic),
 			.decl_line = f.decl_line,
 		};
 

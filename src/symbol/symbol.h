@@ -28,6 +28,10 @@
 struct as_symframe {
 	const char *linkage; /* mangled name, or the plain one; NULL: unknown */
 	const char *name; /* source name when there is no linkage name; else same as linkage */
+	/* Last component with type parameters ("push<u8, alloc::alloc::Global>"), where the
+	 * linkage name does not tell them (rustc's legacy mangling) and debug information does;
+	 * else NULL */
+	const char *generic;
 	const char *file; /* path as compiled, comp_dir joined; NULL: unknown */
 	uint32_t line,
 		column; /* of the pc in this frame: for outer frames the call site; 0 unknown */

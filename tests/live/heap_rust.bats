@@ -124,3 +124,32 @@ marks_of() {
 	}
 	each both
 }
+
+@test "types are told in both manglings: by names, or by debug information" {
+	cat >app.rs <<-'END'
+		use std::collections::HashMap;
+		pub struct Token { pub a: u64, pub b: u32 }
+		#[inline(never)] fn tokens(n: usize) -> Vec<Token> { let mut v = Vec::new(); for i in 0..n { v.push(Token { a: i as u64, b: 1 }); } v }
+		#[inline(never)] fn bytes(n: usize) -> Vec<u8> { let mut v = Vec::new(); for i in 0..n { v.push(i as u8); } v }
+		#[inline(never)] fn index(n: usize) -> HashMap<u32, u64> { let mut m = HashMap::new(); for i in 0..n { m.insert(i as u32, i as u64); } m }
+		fn main() { println!("{} {} {}", tokens(5000).len() as u64 + tokens(1)[0].a, bytes(70000).len(), index(1000).len()); }
+	END
+	types_of() {
+		local mangling
+		for mangling in legacy v0; do
+			RUSTC_BOOTSTRAP=1 "$1" --edition 2021 -O -Cdebuginfo=1 -Zunstable-options \
+				-Csymbol-mangling-version=$mangling -o app app.rs
+			assay heap -q -o $mangling.assay -- ./app
+			assay report --by type --measure bytes --format json $mangling.assay | python3 -c '
+import json, sys
+for row in json.load(sys.stdin)["rows"]:
+    if "<" in row["name"] and "std::" not in row["name"]:
+        print(row["name"], row["amount"] if "amount" in row else row["bytes"])' | sort >$mangling.types
+		done
+		diff legacy.types v0.types
+		grep 'Vec<app::Token> ' v0.types
+		grep 'Vec<u8> ' v0.types
+		grep 'HashMap<u32, u64> ' v0.types
+	}
+	each types_of
+}

@@ -81,9 +81,12 @@ static void look_at_frame(const struct typing *t, const struct as_m_frame *f, ui
 {
 	for (uint32_t c = 0; c < n; c++) {
 		const struct as_m_place *p = &t->m->places.v[f->chain + c];
+		const struct as_m_function *fn = &t->m->functions.v[p->function];
 		AS_CLEANUP(as_buf_clear) struct as_buf name = {0};
+		AS_CLEANUP(as_buf_clear) struct as_buf full = {0};
 
-		if (!as_heap_type_of_name(t->m->functions.v[p->function].full, &name))
+		as_heap_with_parameters(fn->full, p->generic, &full);
+		if (!as_heap_type_of_name(as_buf_str(&full), &name))
 			continue;
 		as_buf_reset(out);
 		as_buf_adds(out, as_buf_str(&name));

@@ -14,7 +14,7 @@
  * A *type* is the container whose code stands between a function of the program and the allocator,
  * as the names of that code tell: Vec<T>, String, Box<T>, HashMap<K, V>, std::vector<T>. The outermost
  * of the plumbing decides: a Vec within a String is the String's. Names of old Rust mangling do not hold
- * the parameters ("Vec<T>"). No such code: "".
+ * the parameters: they are debug information's, or "Vec<T>" without it. No such code: "".
  *
  * A *chain* is a block that realloc changed at least once, from its first size to its last. The rows
  * are of the innermost places of the folded stacks: function, file and line.
@@ -62,6 +62,12 @@ struct as_heap_types {
 };
 void as_heap_types_make(const struct as_selection *s, struct as_heap_types *ret);
 void as_heap_types_clear(struct as_heap_types *t);
+/*
+ * "alloc::vec::Vec<T,A>::push" and "push<u8, alloc::alloc::Global>": appends "alloc::vec::Vec<u8,
+ * alloc::alloc::Global>::push". Debug information lists the parameters of the type before those of the
+ * function, as the type's own list has them. Names that do not fit together stay as they are.
+ */
+void as_heap_with_parameters(const char *full, const char *generic, struct as_buf *out);
 /* The type that a function's name shows, appended; false: it shows none. */
 bool as_heap_type_of_name(const char *full, struct as_buf *out);
 /* Bytes of a value of that type in Rust or C++ on 64-bit machines; 0: not known. */

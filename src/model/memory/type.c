@@ -153,6 +153,61 @@ bool as_heap_type_of_name(const char *full, struct as_buf *out)
 	return false;
 }
 
+/* A parameter's name in source: T, A, K, not u8 or a path. */
+static size_t placeholder_length(const char *p)
+{
+	size_t n = 0;
+
+	if (!isupper((unsigned char)*p))
+		return 0;
+	while (is_word(p[n]))
+		n++;
+	return p[n] == ',' || p[n] == '>' || p[n] == ' ' ? n : 0;
+}
+
+/* Parameters one by one, both lists at once; false: they do not fit together. */
+static bool add_replaced(const char **full, const char *given, struct as_buf *out)
+{
+	const char *p = *full;
+
+	for (bool first = true; *p != '>'; first = false) {
+		size_t n = placeholder_length(p), g = parameter_length(given);
+
+		if (!n || !g || (given[g] != ',' && given[g] != '>'))
+			return false;
+		as_buf_adds(out, first ? "" : ", ");
+		as_buf_add(out, given, g);
+		given += g + (given[g] == ',');
+		given += *given == ' ';
+		p += n;
+		p += *p == ',';
+		p += *p == ' ';
+	}
+	*full = p;
+	return true;
+}
+
+void as_heap_with_parameters(const char *full, const char *generic, struct as_buf *out)
+{
+	const char *open = generic ? strchr(generic, '<') : NULL, *at = strchr(full, '<');
+	size_t start = out->len;
+
+	/* "<alloc::vec::Vec<T,A> as core::ops::Drop>::drop": the list behind a word */
+	while (at && (at == full || !is_word(at[-1])))
+		at = strchr(at + 1, '<');
+	if (open && at) {
+		const char *rest = at + 1;
+
+		as_buf_add(out, full, (size_t)(rest - full));
+		if (add_replaced(&rest, open + 1, out)) {
+			as_buf_adds(out, rest);
+			return;
+		}
+		out->len = start;
+	}
+	as_buf_adds(out, full);
+}
+
 uint64_t as_heap_size_of_type(const char *name, size_t n)
 {
 	static const struct {

@@ -372,8 +372,8 @@ static void text_document(const struct as_report_request *q, const struct as_tab
 		as_buf_adds(out, "   nothing\n");
 	if (q->table == AS_TABLE_TYPE && has_generic_type(t))
 		as_block_words(out, style, 2,
-			       "rustc's legacy names do not tell T, K and V; those of "
-			       "RUSTFLAGS=-Csymbol-mangling-version=v0 do");
+			       "rustc's legacy names do not tell T, K and V; debug information "
+			       "(debug = 1) and names of -Csymbol-mangling-version=v0 do");
 	as_buf_addc(out, '\n');
 	as_trust_text(q->model, style, out);
 	as_memory_next(q, style, out);

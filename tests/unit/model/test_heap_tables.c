@@ -108,6 +108,38 @@ static void clear(struct as_model *m)
 	hm_clear(m);
 }
 
+static void parameters_are_debug_informations_where_names_hide_them(void **state)
+{
+	static const struct {
+		const char *full, *generic, *shown;
+	} names[] = {
+		{"alloc::vec::Vec<T,A>::push", "push<u8, alloc::alloc::Global>",
+		 "alloc::vec::Vec<u8, alloc::alloc::Global>::push"},
+		{"<alloc::vec::Vec<T,A> as core::iter::Extend<T>>::extend",
+		 "extend<(u8, app::Token), alloc::alloc::Global, I>",
+		 "<alloc::vec::Vec<(u8, app::Token), alloc::alloc::Global> as "
+		 "core::iter::Extend<T>>::extend"},
+		{"hashbrown::map::HashMap<K,V,S,A>::insert",
+		 "insert<u32, alloc::vec::Vec<u8, A>, S, A>",
+		 "hashbrown::map::HashMap<u32, alloc::vec::Vec<u8, A>, S, A>::insert"},
+		/* what does not fit stays */
+		{"alloc::vec::Vec<T,A>::push", "push<u8>", "alloc::vec::Vec<T,A>::push"},
+		{"alloc::vec::Vec<T,A>::push", "push<", "alloc::vec::Vec<T,A>::push"},
+		{"alloc::vec::Vec<T,A>::push", "", "alloc::vec::Vec<T,A>::push"},
+		{"alloc::vec::Vec<T,A>::push", NULL, "alloc::vec::Vec<T,A>::push"},
+		{"alloc::vec::Vec<T,A", "push<u8, u8>", "alloc::vec::Vec<T,A"},
+		{"alloc::vec::Vec<u64>::push", "push<u8>", "alloc::vec::Vec<u64>::push"},
+		{"app::parse", "parse<u8>", "app::parse"},
+	};
+
+	for (size_t i = 0; i < AS_ARRAY_LEN(names); i++) {
+		AS_CLEANUP(as_buf_clear) struct as_buf b = {0};
+
+		as_heap_with_parameters(names[i].full, names[i].generic, &b);
+		assert_string_equal(as_buf_str(&b), names[i].shown);
+	}
+}
+
 static void types_are_of_the_plumbing_alone(void **state)
 {
 	struct as_model m;
@@ -226,6 +258,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_tell_the_container),
+		cmocka_unit_test(parameters_are_debug_informations_where_names_hide_them),
 		cmocka_unit_test(types_are_of_the_plumbing_alone),
 		cmocka_unit_test(bins_add_up_and_have_quantiles),
 		cmocka_unit_test(chains_stand_at_the_programs_line_with_a_capacity),
