@@ -30,6 +30,7 @@
 #include "heap/leak.h"
 #include "heap/resident.h"
 #include "hook/hooked.h"
+#include "held.h"
 #include "rt/rt.h"
 #include "snapshot/snapshot.h"
 
@@ -338,30 +339,11 @@ static void print_all(void)
 	fflush(out);
 }
 
-static pid_t start(char **argv, int *ret_hold)
-{
-	int hold[2];
-	char byte;
-	pid_t pid;
-
-	if (pipe2(hold, O_CLOEXEC) < 0 || (pid = fork()) < 0)
-		exit(2);
-	if (!pid) {
-		close(hold[1]);
-		if (read(hold[0], &byte, 1) == 1)
-			execvp(argv[0], argv);
-		_exit(127);
-	}
-	close(hold[0]);
-	*ret_hold = hold[1];
-	return pid;
-}
-
 static int launch(char **argv)
 {
 	struct as_hooked *h = NULL;
 	int hold, status = -1;
-	pid_t pid = start(argv, &hold);
+	pid_t pid = start_held(argv, &hold);
 
 	if (as_hook_watch_exec(pid, &err) < 0 || write(hold, "", 1) != 1)
 		return 2;

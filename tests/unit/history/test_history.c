@@ -15,19 +15,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/sys.h"
-#include "fixture.h"
-#include "history/history.h"
-
-static struct as_error err;
-
-static struct as_history *open_it(void)
-{
-	struct as_history *h = NULL;
-
-	if (as_history_open(fx_dir(), &h, &err) < 0)
-		fail_msg("%s", err.msg);
-	return h;
-}
+#include "opened.h"
 
 static void save(struct as_history *h, const char *name, const char *result)
 {

@@ -14,19 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fixture.h"
 #include "history/runs.h"
-
-static struct as_error err;
-
-static struct as_history *open_it(void)
-{
-	struct as_history *h;
-
-	if (as_history_open(fx_dir(), &h, &err) < 0)
-		fail_msg("%s", err.msg);
-	return h;
-}
+#include "opened.h"
 
 static int save(struct as_history *h, const char *name, const char *suite, const char *machine,
 		double value)
