@@ -213,7 +213,10 @@ void as_binary_debug_share(struct as_binary *b, struct as_binary_facts *f)
 	if (!b->symbols || f->debug == AS_DEBUG_NONE)
 		return;
 	for (size_t i = 0; i < b->function.n && n < AS_ARRAY_LEN(own); i += step) {
-		if (b->function.v[i].name && as_binary_is_own(b->function.v[i].name))
+		const char *name = b->function.v[i].name;
+
+		/* rustc makes main of a Rust program, and gives it no lines */
+		if (name && as_binary_is_own(name) && !(f->rust && strcmp(name, "main") == 0))
 			own[n++] = b->function.v[i].svma;
 	}
 	if (!n)
