@@ -297,8 +297,10 @@ static void troubles(const struct as_model *m, const struct as_rec_heap_process 
 
 	if (s->dropped + s->holes) {
 		add_counted(&b, s->dropped + s->holes, "event");
-		as_buf_adds(&b, " found no room and were lost: counts are lower bounds, and "
-				"what is live may be too much");
+		as_buf_addf(&b,
+			    " found no room and %s lost: counts are lower bounds, and "
+			    "what is live may be too much",
+			    s->dropped + s->holes == 1 ? "was" : "were");
 		line(ret, AS_TRUST_TROUBLE, &b, "");
 		as_buf_reset(&b);
 	}
