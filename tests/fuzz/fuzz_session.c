@@ -72,7 +72,8 @@ static void export_all(const struct as_model *m, size_t n)
 		struct as_buf b = {0};
 		struct as_sink sink;
 
-		if (!(as_exporters[i].kinds & (m->heap.is ? AS_EXPORT_MEMORY : AS_EXPORT_TIME)))
+		if (!(as_exporters[i].kinds &
+		      (as_model_is_counted(m) ? AS_EXPORT_MEMORY : AS_EXPORT_TIME)))
 			continue;
 		as_sink_init_buf(&sink, &b);
 		if (as_exporters[i].write(m, &o, &sink, NULL) == 0 &&
@@ -83,7 +84,7 @@ static void export_all(const struct as_model *m, size_t n)
 	}
 }
 
-/* A session of memory: each measure, folded and not, as a report. */
+/* A session of memory: each measure, folded and not, as a report; the last one exported. */
 static void measure(struct as_model *m, size_t n)
 {
 	struct as_style style = {.width = 80};
@@ -99,6 +100,7 @@ static void measure(struct as_model *m, size_t n)
 			(void)as_report_make(&q, &style, &out, NULL); /* only crashes count */
 		as_buf_clear(&out);
 	}
+	export_all(m, n);
 }
 
 static void use(const void *bytes, size_t n)
