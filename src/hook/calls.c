@@ -326,7 +326,7 @@ bool as_calls_is_taken(const struct as_calls *c, size_t i)
 const struct as_calls_edge *as_calls_edges(const struct as_calls *c, size_t i, size_t *ret_n)
 {
 	*ret_n = c->edge[i + 1] - c->edge[i];
-	return c->edges.v + c->edge[i];
+	return *ret_n ? &c->edges.v[c->edge[i]] : NULL;
 }
 
 /* ---- references ---- */
