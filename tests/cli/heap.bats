@@ -4,6 +4,17 @@
 bats_require_minimum_version 1.5.0
 load lib
 
+@test "a fact that is longer than the line has lines of its own" {
+	need_recording
+	run -0 assay heap -q -o long.assay -- sort /dev/null
+	wide=$(COLUMNS=120 assay report long.assay | sed -n '/^trust/,/^next/{/^next/!p}')
+	[ "$(wc -L <<<"$wide")" -gt 40 ]
+	trust=$(COLUMNS=40 assay report long.assay | sed -n '/^trust/,/^next/{/^next/!p}')
+	[[ $trust == *'seen at '* ]]
+	[ "$(wc -L <<<"$trust")" -le 40 ]
+	[ "$(tr -d ' ·\n' <<<"$wide")" = "$(tr -d ' ·\n' <<<"$trust")" ] # the same words
+}
+
 @test "wrong usage is assay's failure: 125" {
 	run -125 --separate-stderr assay heap
 	[[ $stderr == *'heap needs a program or --pid'*'assay heap -- ./app args'* ]]

@@ -112,6 +112,12 @@ static void fact(struct block *b, const char *text)
 
 	if (b->cursor && b->cursor + 3 + w > block_width(b->style))
 		end_facts(b);
+	if (LABEL + w > block_width(b->style)) { /* has lines of its own */
+		begin_line(b);
+		as_block_words(b->out, b->style, LABEL, text);
+		as_buf_clear(&clean);
+		return;
+	}
 	if (!b->cursor) {
 		begin_line(b);
 		b->cursor = LABEL;
