@@ -43,7 +43,7 @@ r = json.load(sys.stdin)["results"]
 assert [x["command"] for x in r] == ["sleep 0.01", "true"] and r[0]["mean"] > 0.01'
 	run -0 assay bench -r 3 --export-markdown - -u second 'sleep 0.01'
 	[[ ${lines[0]} == '| Command | Mean [s] | Min [s] | Max [s] | Relative |' ]]
-	[[ ${lines[2]} == '| `sleep 0.01` | 0.'*' ± 0.'*' | 1.00 |' ]]
+	[[ ${lines[2]} =~ ^'| `sleep 0.01` | '0\.[0-9]{3}' ± '0\.[0-9]{3}' | '0\.[0-9]{3}' | '0\.[0-9]{3}' | 1.00 |'$ ]]
 	run -0 assay bench -r 3 --export-csv - --sort mean-time 'sleep 0.02' 'sleep 0.01'
 	echo "$output" | parses_as_csv
 	[[ ${lines[1]} == 'sleep 0.01,'* ]]

@@ -231,29 +231,8 @@ teardown() {
 }
 
 @test "what a thread that ends frees of its cache was freed before, and is not told again" {
-	cat >ends.c <<-'END'
-		#include <pthread.h>
-		#include <stdlib.h>
-		static void *(*volatile get)(size_t) = malloc;
-		static void (*volatile give)(void *) = free;
-		static void *work(void *arg)
-		{
-			void *p[64];
-			for (int i = 0; i < 64; i++) p[i] = get((size_t)i * 16 + 8);
-			for (int i = 0; i < 64; i++) give(p[i]);
-			return arg;
-		}
-		int main(void)
-		{
-			for (int i = 0; i < 100; i++) {
-				pthread_t t;
-				if (pthread_create(&t, NULL, work, NULL) || pthread_join(t, NULL)) return 1;
-			}
-			return 0;
-		}
-	END
 	for how in '' -static; do
-		gcc -O1 $how -o ends ends.c -lpthread 2>err || continue
+		gcc -O1 $how -o ends "$S/ends.c" -lpthread 2>err || continue
 		hook-heap -o told -- ./ends
 		cat told
 		free=$(awk -F'\t' '$2 == "free" || $2 == "cfree" { n += $1 } END { print n }' told)

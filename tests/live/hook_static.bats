@@ -41,28 +41,7 @@ as_with_names() {
 }
 
 @test "what a thread that ends frees of its cache is not told of a stripped program either" {
-	cat >ends.c <<-'END'
-		#include <pthread.h>
-		#include <stdlib.h>
-		static void *(*volatile get)(size_t) = malloc;
-		static void (*volatile give)(void *) = free;
-		static void *work(void *arg)
-		{
-			void *p[64];
-			for (int i = 0; i < 64; i++) p[i] = get((size_t)i * 16 + 8);
-			for (int i = 0; i < 64; i++) give(p[i]);
-			return arg;
-		}
-		int main(void)
-		{
-			for (int i = 0; i < 100; i++) {
-				pthread_t t;
-				if (pthread_create(&t, NULL, work, NULL) || pthread_join(t, NULL)) return 1;
-			}
-			return 0;
-		}
-	END
-	gcc -O1 -static -s -o ends ends.c -lpthread 2>err || skip 'gcc -static builds nothing here'
+	gcc -O1 -static -s -o ends "$S/ends.c" -lpthread 2>err || skip 'gcc -static builds nothing here'
 	hook-heap -o told -- ./ends
 	cat told
 	[ "$(calls free)" -ge 6400 ] && [ "$(calls free)" -le 6420 ]
