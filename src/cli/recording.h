@@ -3,8 +3,58 @@
 #ifndef AS_CLI_RECORDING_H
 #define AS_CLI_RECORDING_H
 
+#include <stddef.h>
+
 #include "cli/commands.h"
 #include "collect/collect.h"
+
+/* Option rows of both. T: the command's argument struct, with members of these names. */
+#define AS_RECORDING_PID(T, more_)                                                             \
+	{                                                                                      \
+		.name = "pid", .letter = 'p', .type = AS_OPT_INT, .at = offsetof(T, pid),      \
+		.arg = "PID", .min = 1, .max = 4194304, .group = "What is recorded",           \
+		.help = "attach to a running process, all its threads, instead of starting "   \
+			"one" more_                                                            \
+	}
+#define AS_RECORDING_DURATION(T, more_)                                                        \
+	{                                                                                      \
+		.name = "duration", .type = AS_OPT_DURATION, .at = offsetof(T, duration_ns),   \
+		.arg = "TIME", .min = 0.001, .max = 1e7,                                       \
+		.def_text = "until the program ends or Ctrl-C", .group = "What is recorded",   \
+		.help = "stop recording after 10, 1.5m, 200ms …; a started program goes "    \
+			"on" more_                                                             \
+	}
+#define AS_RECORDING_SAMPLE(T, group_, help_)                                                  \
+	{                                                                                      \
+		.name = "sample", .type = AS_OPT_SIZE, .at = offsetof(T, sample_bytes),        \
+		.arg = "BYTES", .min = 1, .max = 1e12, .def_text = "every block is recorded",  \
+		.group = group_, .help = help_                                                 \
+	}
+/* source_: what is kept no source lines of. */
+#define AS_RECORDING_OUTPUT(T, file_, source_)                                                 \
+	{.name = "output",                                                                     \
+	 .letter = 'o',                                                                        \
+	 .type = AS_OPT_TEXT,                                                                  \
+	 .at = offsetof(T, output),                                                            \
+	 .arg = "FILE",                                                                        \
+	 .def_text = file_,                                                                    \
+	 .group = "Output",                                                                    \
+	 .help = "the session to write"},                                                      \
+		{.name = "no-inline",                                                          \
+		 .type = AS_OPT_FLAG,                                                          \
+		 .at = offsetof(T, no_inline),                                                 \
+		 .group = "Output",                                                            \
+		 .help = "do not look up inlined functions: quicker for very large programs"}, \
+		{.name = "no-source",                                                          \
+		 .type = AS_OPT_FLAG,                                                          \
+		 .at = offsetof(T, no_source),                                                 \
+		 .group = "Output",                                                            \
+		 .help = "keep no source lines of " source_ "; their instructions and line "   \
+			 "numbers are kept all the same"},                                     \
+	{                                                                                      \
+		.name = "quiet", .letter = 'q', .type = AS_OPT_FLAG, .at = offsetof(T, quiet), \
+		.group = "Output", .help = "no summary, no progress"                           \
+	}
 
 /* Signals so far, and the first one, as recordings want them (struct as_interrupt). */
 extern volatile int as_interrupts, as_interrupt_signal;

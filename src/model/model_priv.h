@@ -42,6 +42,9 @@ void as_heap_complete(struct as_model *m);
 void as_heap_add_values(const struct as_model *m, uint32_t row, uint64_t *to);
 /* memory/fold.c: rows' folded stacks. */
 void as_heap_fold(struct as_model *m);
+/* Where a name ends that begins at p: at ',' or `end` outside brackets; names hold <T, U> and (A, B), and
+ * "->" closes nothing. */
+size_t as_heap_name_length(const char *p, char end);
 /* Whether it stands between a program and its allocator. */
 bool as_heap_is_plumbing(const struct as_m_function *f);
 /* time.c: samples in assay's own code are taken out, and its frames out of stacks. */

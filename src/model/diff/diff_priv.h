@@ -4,6 +4,7 @@
  * match.c		which rows of several sessions are the same
  * inline.c	functions that are inlined on one side only
  * tree.c		the call trees of all sessions as one
+ * union.c		how any two trees become one, of time or of memory
  * judge.c		what shares of rows or of nodes say
  */
 #ifndef AS_MODEL_DIFF_PRIV_H
@@ -52,6 +53,19 @@ int as_diff_match_add(struct as_diff_match *d, const struct as_query *q, bool to
 uint32_t as_diff_match_name(struct as_diff_match *d, const struct as_profile *p, uint32_t key);
 /* The time of the run, where the session has several. */
 void as_diff_run_range(const struct as_diff_session *s, struct as_query *q);
+/* The node of the union of trees that node i of a session's profile is; parents come first. */
+struct as_ktree;
+uint32_t as_diff_tree_node(struct as_ktree *t, struct as_diff_match *m,
+			   const struct as_diff_session *s, const struct as_profile *p,
+			   size_t i, const uint32_t *to);
+/* first_child and next_sibling of a node of the union, heavier siblings first. */
+struct as_diff_link {
+	uint32_t parent, first_child, next_sibling, depth;
+};
+struct as_diff_link *as_diff_tree_links(const struct as_ktree *t,
+					const double *weight); /* owned */
+const struct as_row *as_diff_tree_name(const struct as_ktree *t, const struct as_diff_match *m,
+				       size_t node);
 void as_diff_session_clear(struct as_diff_session *s);
 void as_diff_match_clear(struct as_diff_match *d);
 

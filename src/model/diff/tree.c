@@ -48,71 +48,43 @@ static void add(struct as_ktree *t, const struct as_profile *p, struct as_diff_m
 
 	s->shares.n = 0;
 	for (size_t i = 0; i < p->nodes.n; i++) {
-		const struct as_node *n = &p->nodes.v[i];
 		struct as_share share;
-		uint32_t name;
 
-		if (i) {
-			name = n->key < s->nkeys ? s->name_of_key[n->key] : AS_NONE;
-			if (name == AS_NONE)
-				name = as_diff_match_name(m, p, n->key);
-			to[i] = as_ktree_child(t, to[n->parent], name);
-		}
+		to[i] = as_diff_tree_node(t, m, s, p, i, to);
 		while (s->shares.n < t->nodes.n)
 			as_vec_push(&s->shares, (struct as_share){.deff = 1});
 		if (i && p->weight > 0) {
-			share = node_share(p, n);
+			share = node_share(p, &p->nodes.v[i]);
 			add_share(&s->shares.v[to[i]], &share);
 		}
 	}
 }
 
-struct weighed {
-	double share;
-	uint32_t node;
-};
-
-static int lightest_first(const void *pa, const void *pb)
-{
-	const struct weighed *a = pa, *b = pb;
-
-	if (a->share != b->share)
-		return a->share < b->share ? -1 : 1;
-	return a->node < b->node ? 1 : -1;
-}
-
-static void link_nodes(struct as_diff *d, const struct as_ktree *t,
-		       const struct as_diff_session *sessions)
+static void add_nodes(struct as_diff *d, const struct as_ktree *t,
+		      const struct as_diff_session *sessions)
 {
 	size_t na = d->runs[0], nb = d->runs[1];
 	AS_CLEANUP(as_free_autop)
-	struct weighed *order = as_xcalloc(t->nodes.n, sizeof *order);
+	double *share = as_xcalloc(t->nodes.n + 1, sizeof *share);
+	AS_CLEANUP(as_free_autop) struct as_diff_link *link = NULL;
 
-	for (uint32_t i = 0; i < t->nodes.n; i++) {
-		struct as_diff_node n = {.row = AS_NONE,
-					 .parent = t->nodes.v[i].parent,
-					 .first_child = AS_NONE,
-					 .next_sibling = AS_NONE};
-
+	for (uint32_t i = 1; i < t->nodes.n; i++) {
 		for (size_t k = 0; k < na + nb; k++) {
 			if (i < sessions[k].shares.n)
-				n.share += sessions[k].shares.v[i].value / 2 /
-					   (double)(k < na ? na : nb);
+				share[i] += sessions[k].shares.v[i].value / 2 /
+					    (double)(k < na ? na : nb);
 		}
-		n.share = i ? n.share : 1;
-		n.depth = i ? d->nodes.v[n.parent].depth + 1 : 0;
-		order[i] = (struct weighed){n.share, i};
-		as_vec_push(&d->nodes, n);
 	}
-	qsort(order, t->nodes.n, sizeof *order, lightest_first);
-	for (size_t i = 0; i < t->nodes.n; i++) {
-		struct as_diff_node *n = &d->nodes.v[order[i].node];
-
-		if (n->parent == AS_NONE)
-			continue;
-		n->next_sibling = d->nodes.v[n->parent].first_child;
-		d->nodes.v[n->parent].first_child = order[i].node;
-	}
+	share[0] = 1;
+	link = as_diff_tree_links(t, share);
+	for (uint32_t i = 0; i < t->nodes.n; i++)
+		as_vec_push(&d->nodes,
+			    (struct as_diff_node){.row = AS_NONE,
+						  .parent = link[i].parent,
+						  .first_child = link[i].first_child,
+						  .next_sibling = link[i].next_sibling,
+						  .depth = link[i].depth,
+						  .share = share[i]});
 }
 
 int as_diff_make_tree(struct as_diff *d, struct as_diff_match *m,
@@ -142,14 +114,9 @@ int as_diff_make_tree(struct as_diff *d, struct as_diff_match *m,
 		as_profile_free(p);
 	}
 	if (r == AS_OK) {
-		link_nodes(d, &t, sessions);
+		add_nodes(d, &t, sessions);
 		for (size_t i = 0; i < t.nodes.n; i++)
-			as_vec_push(ret, i ? m->names.v[t.nodes.v[i].key].row
-					   : (struct as_row){.name = "all",
-							     .full_name = "all",
-							     .module = "",
-							     .file = "",
-							     .crate = ""});
+			as_vec_push(ret, *as_diff_tree_name(&t, m, i));
 	}
 	as_ktree_clear(&t);
 	return r;

@@ -105,20 +105,10 @@ static int take_word(struct parser *s, const char *kind, const char *const *word
 	return wrong(s, s->p, as_buf_str(&why));
 }
 
-/* Up to ',' or ')' outside brackets; names hold <T, U> and (A, B). */
 static size_t value_length(const char *p)
 {
-	size_t n = 0, depth = 0;
+	size_t n = as_heap_name_length(p, ')');
 
-	for (; p[n]; n++) {
-		if (depth == 0 && (p[n] == ',' || p[n] == ')'))
-			break;
-		if (strchr("<([{", p[n]))
-			depth++;
-		else if (strchr(">)]}", p[n]) && depth &&
-			 !(p[n] == '>' && n && p[n - 1] == '-'))
-			depth--;
-	}
 	while (n && (p[n - 1] == ' ' || p[n - 1] == '\t'))
 		n--;
 	return n;

@@ -70,67 +70,34 @@ static void add_nodes(struct as_heap_diff *d, struct as_ktree *t, const struct a
 	AS_CLEANUP(as_free_autop) uint32_t *to = as_xcalloc(p->nodes.n + 1, sizeof *to);
 
 	for (size_t i = 0; i < p->nodes.n; i++) {
-		const struct as_node *n = &p->nodes.v[i];
 		struct as_heap_diff_node *node;
-		uint32_t name;
 
-		if (i) {
-			name = n->key < s->nkeys ? s->name_of_key[n->key] : AS_NONE;
-			if (name == AS_NONE)
-				name = as_diff_match_name(m, p, n->key);
-			to[i] = as_ktree_child(t, to[n->parent], name);
-		}
+		to[i] = as_diff_tree_node(t, m, s, p, i, to);
 		while (d->nodes.n < t->nodes.n)
 			as_vec_push(&d->nodes,
 				    (struct as_heap_diff_node){.first_child = AS_NONE});
 		node = &d->nodes.v[to[i]];
-		*(after ? &node->b : &node->a) += whole(n->total);
+		*(after ? &node->b : &node->a) += whole(p->nodes.v[i].total);
 	}
-}
-
-struct weighed {
-	uint64_t sum;
-	uint32_t node;
-};
-
-static int lightest_first(const void *pa, const void *pb)
-{
-	const struct weighed *a = pa, *b = pb;
-
-	if (a->sum != b->sum)
-		return a->sum < b->sum ? -1 : 1;
-	return a->node < b->node ? 1 : -1;
 }
 
 static void link_nodes(struct as_heap_diff *d, const struct as_ktree *t,
 		       const struct as_diff_match *m)
 {
-	AS_CLEANUP(as_free_autop)
-	struct weighed *order = as_xcalloc(t->nodes.n + 1, sizeof *order);
+	AS_CLEANUP(as_free_autop) double *sum = as_xcalloc(t->nodes.n + 1, sizeof *sum);
+	AS_CLEANUP(as_free_autop) struct as_diff_link *link = NULL;
 
-	for (uint32_t i = 0; i < d->nodes.n; i++) {
+	for (size_t i = 0; i < d->nodes.n; i++)
+		sum[i] = (double)(d->nodes.v[i].a + d->nodes.v[i].b);
+	link = as_diff_tree_links(t, sum);
+	for (size_t i = 0; i < d->nodes.n; i++) {
 		struct as_heap_diff_node *n = &d->nodes.v[i];
 
-		n->parent = i ? t->nodes.v[i].parent : AS_NONE;
-		n->next_sibling = AS_NONE;
-		n->depth = i ? d->nodes.v[n->parent].depth + 1 : 0;
-		n->row = i ? m->names.v[t->nodes.v[i].key].row
-			   : (struct as_row){.name = "all",
-					     .full_name = "all",
-					     .module = "",
-					     .file = "",
-					     .crate = ""};
-		order[i] = (struct weighed){n->a + n->b, i};
-	}
-	if (d->nodes.n)
-		qsort(order, d->nodes.n, sizeof *order, lightest_first);
-	for (size_t i = 0; i < d->nodes.n; i++) {
-		struct as_heap_diff_node *n = &d->nodes.v[order[i].node];
-
-		if (n->parent == AS_NONE)
-			continue;
-		n->next_sibling = d->nodes.v[n->parent].first_child;
-		d->nodes.v[n->parent].first_child = order[i].node;
+		n->row = *as_diff_tree_name(t, m, i);
+		n->parent = link[i].parent;
+		n->first_child = link[i].first_child;
+		n->next_sibling = link[i].next_sibling;
+		n->depth = link[i].depth;
 	}
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/memory/tables.h"
+#include "model/model_priv.h"
 
 /* path: how the name begins in a function's; shown: what it is called. Those with parameters are
  * followed by "<"; nparameters: how many of them are told, the others are allocators and hashers. */
@@ -53,13 +54,12 @@ static bool is_word(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Where the parameter that begins at p ends: at ',' or '>' outside brackets. "->" closes nothing. */
-static size_t parameter_length(const char *p)
+size_t as_heap_name_length(const char *p, char end)
 {
 	size_t n = 0, depth = 0;
 
 	for (; p[n]; n++) {
-		if (depth == 0 && (p[n] == ',' || p[n] == '>'))
+		if (depth == 0 && (p[n] == ',' || p[n] == end))
 			break;
 		if (strchr("<([{", p[n]))
 			depth++;
@@ -99,7 +99,7 @@ static void add_parameters(struct as_buf *out, const char *p, unsigned n)
 {
 	as_buf_addc(out, '<');
 	for (unsigned i = 0; i < n; i++) {
-		size_t length = parameter_length(p);
+		size_t length = as_heap_name_length(p, '>');
 
 		if (i)
 			as_buf_adds(out, ", ");
@@ -171,7 +171,7 @@ static bool add_replaced(const char **full, const char *given, struct as_buf *ou
 	const char *p = *full;
 
 	for (bool first = true; *p != '>'; first = false) {
-		size_t n = placeholder_length(p), g = parameter_length(given);
+		size_t n = placeholder_length(p), g = as_heap_name_length(given, '>');
 
 		if (!n || !g || (given[g] != ',' && given[g] != '>'))
 			return false;

@@ -9,10 +9,7 @@
 #include "view/flame/flame_priv.h"
 #include "view/text/style.h"
 
-enum { STEPS = 5 };
-
 static const double SCALE_MIN = 0.01; /* the strongest colour is of a change of this at least */
-static const char GREY[8] = "#d5d8dc";
 
 struct shown {
 	const struct as_diff *d;
@@ -37,22 +34,13 @@ static bool is_coloured(const struct as_diff_row *r)
 	return r->change >= AS_CHANGE_UP && !r->share_only;
 }
 
-/* strength in (0, 1]; light enough for dark letters. Red and blue: not for the colour-blind to mix. */
-void as_flame_tint(bool up, double strength, char ret[8])
-{
-	double l = 0.90 - 0.28 * strength;
-
-	as_flame_hsl(up ? 12 : 212, up ? 0.80 : 0.72, l, ret);
-}
-
 static void fill(const struct as_picture *pic, const struct as_box *b, char ret[8])
 {
 	const struct as_diff_row *r = row_of(pic, b);
 
-	memcpy(ret, GREY, sizeof GREY);
+	memcpy(ret, as_flame_grey, sizeof as_flame_grey);
 	if (r && is_coloured(r))
-		as_flame_tint(r->delta > 0,
-			      AS_MIN(1, sqrt(fabs(r->delta) / shown_of(pic)->scale)), ret);
+		as_flame_change_fill(r->delta, shown_of(pic)->scale, ret);
 }
 
 static void name(const struct as_picture *pic, uint32_t key, struct as_row *ret)
@@ -127,42 +115,16 @@ static void subtitle(const struct as_picture *pic, struct as_buf *out)
 	as_buf_adds(out, " · width: mean of both");
 }
 
-double as_flame_swatch(struct as_buf *out, double x, const char *colour, const char *text)
-{
-	as_buf_addf(out, "<rect x=\"%.1f\" y=\"%d\" width=\"14\" height=\"11\" fill=\"%s\"/>",
-		    x, AS_FLAME_LEGEND_Y - 10, colour);
-	x += 14;
-	if (!*text)
-		return x;
-	as_buf_addf(out, "<text class=\"faint\" fill=\"#5b636d\" x=\"%.1f\" y=\"%d\">", x + 4,
-		    AS_FLAME_LEGEND_Y);
-	as_flame_xml(out, text);
-	as_buf_adds(out, "</text>");
-	return x + 4 + AS_FLAME_CHAR * (double)as_text_width(text, strlen(text)) + 14;
-}
-
-/* Both scales from weak to strong, with the change that the strongest stands for. */
 static void legend(const struct as_picture *pic)
 {
-	const struct shown *s = shown_of(pic);
-	double x = AS_FLAME_SIDE;
+	double scale = shown_of(pic)->scale;
+	const char *more = scale > SCALE_MIN ? "" : " or more";
+	AS_CLEANUP(as_free_autop)
+	char *up = as_xasprintf("up: +%.1f points%s", 100 * scale, more);
+	AS_CLEANUP(as_free_autop)
+	char *down = as_xasprintf("down: -%.1f points%s", 100 * scale, more);
 
-	as_buf_adds(pic->out, "<g id=\"legend\">");
-	for (int up = 1; up >= 0; up--) {
-		for (int i = 1; i <= STEPS; i++) {
-			AS_CLEANUP(as_buf_clear) struct as_buf text = {0};
-			char colour[8];
-
-			as_flame_tint(up, i / (double)STEPS, colour);
-			if (i == STEPS)
-				as_buf_addf(&text, "%s: %s%.1f points%s", up ? "up" : "down",
-					    up ? "+" : "-", 100 * s->scale,
-					    s->scale > SCALE_MIN ? "" : " or more");
-			x = as_flame_swatch(pic->out, x, colour, as_buf_str(&text));
-		}
-	}
-	(void)as_flame_swatch(pic->out, x, GREY, "not resolved, or the share alone changed");
-	as_buf_adds(pic->out, "</g>\n");
+	as_flame_change_legend(pic, up, down, "not resolved, or the share alone changed");
 }
 
 /* The tree as a profile of its own, whose keys are its nodes. */
@@ -179,6 +141,7 @@ static void nodes_of(const struct as_diff *d, struct as_profile *ret)
 					     .first_child = n->first_child,
 					     .next_sibling = n->next_sibling,
 					     .depth = n->depth,
+					     .self = n->share,
 					     .total = n->share,
 					     .total_samples =
 						     r ? r->a.share.samples + r->b.share.samples
@@ -186,15 +149,6 @@ static void nodes_of(const struct as_diff *d, struct as_profile *ret)
 					     .low = NAN,
 					     .high = NAN});
 	}
-	/* what a box has beyond its callees: folded stacks are counted by it */
-	for (uint32_t i = 0; i < d->nodes.n; i++)
-		ret->nodes.v[i].self = ret->nodes.v[i].total;
-	for (uint32_t i = 1; i < d->nodes.n; i++) {
-		struct as_node *up = &ret->nodes.v[d->nodes.v[i].parent];
-
-		up->self = AS_MAX(0, up->self - ret->nodes.v[i].total);
-	}
-	ret->weight = 1;
 }
 
 int as_flame_diff_svg(const struct as_flame_request *q, const struct as_diff *diff,
@@ -208,7 +162,7 @@ int as_flame_diff_svg(const struct as_flame_request *q, const struct as_diff *di
 				     .legend = legend,
 				     .data = &s};
 	struct as_profile p = {.model = q->model};
-	struct as_picture pic = {.q = q, .p = &p, .skin = &skin, .out = out};
+	struct as_picture pic = {.q = q, .skin = &skin, .out = out};
 
 	if (!diff->nodes.n)
 		return as_fail(err, AS_E_USAGE, 0, "a comparison without its calls");
@@ -217,7 +171,7 @@ int as_flame_diff_svg(const struct as_flame_request *q, const struct as_diff *di
 			s.scale = AS_MAX(s.scale, fabs(r->delta));
 	}
 	nodes_of(diff, &p);
-	as_flame_draw(&pic);
+	as_flame_sides_draw(&pic, &p);
 	as_vec_clear(&p.nodes);
 	return AS_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A flame graph while it is drawn: svg.c, and diff.c, which shows two sides in one. */
+/* A flame graph while it is drawn: svg.c, and diff.c and memory_diff.c, which show two sides in one. */
 #ifndef AS_VIEW_FLAME_PRIV_H
 #define AS_VIEW_FLAME_PRIV_H
 
@@ -51,10 +51,14 @@ struct as_picture {
 void as_flame_draw(struct as_picture *pic);
 /* Bytes that XML cannot carry become \xNN, the rest is escaped. */
 void as_flame_xml(struct as_buf *out, const char *s);
-/* Colours of pictures of two sides: red is more, blue is less; strength 0 … 1. */
-void as_flame_tint(bool up, double strength, char ret[8]);
-/* A square of that colour with its meaning ("" none) in the legend; returns where the next one begins. */
-double as_flame_swatch(struct as_buf *out, double x, const char *colour, const char *text);
+/* Pictures of two sides: more is red, less is blue, the stronger the nearer to scale; else grey. */
+extern const char as_flame_grey[8];
+void as_flame_change_fill(double change, double scale, char ret[8]);
+/* The colours with what the strongest of each stands for, and what is grey. */
+void as_flame_change_legend(const struct as_picture *pic, const char *up, const char *down,
+			    const char *grey);
+/* p: the tree of both sides, whose keys are its nodes; self as total, which is made what it has itself. */
+void as_flame_sides_draw(struct as_picture *pic, struct as_profile *p);
 /* "#rrggbb" of hue (degrees), saturation and lightness (0..1). */
 void as_flame_hsl(double h, double s, double l, char ret[8]);
 

@@ -10,8 +10,6 @@
 #include "view/memory/memory.h"
 #include "view/text/style.h"
 
-enum { STEPS = 5 };
-static const char GREY[8] = "#d5d8dc";
 static const double SCALE_MIN =
 	0.01; /* of both: the strongest colour is of a change of this at least */
 
@@ -40,10 +38,9 @@ static void fill(const struct as_picture *pic, const struct as_box *b, char ret[
 {
 	const struct as_heap_diff_node *n = node_of(pic, b);
 
-	memcpy(ret, GREY, sizeof GREY);
+	memcpy(ret, as_flame_grey, sizeof as_flame_grey);
 	if (n && n->a != n->b)
-		as_flame_tint(n->b > n->a,
-			      AS_MIN(1, sqrt(fabs(change_of(n)) / shown_of(pic)->scale)), ret);
+		as_flame_change_fill(change_of(n), shown_of(pic)->scale, ret);
 }
 
 /* Keys are nodes: see nodes_of. */
@@ -103,27 +100,15 @@ static void subtitle(const struct as_picture *pic, struct as_buf *out)
 	as_buf_adds(out, " · width: mean of both");
 }
 
-/* Both scales from weak to strong, with the change that the strongest stands for. */
 static void legend(const struct as_picture *pic)
 {
-	double x = AS_FLAME_SIDE;
+	AS_CLEANUP(as_buf_clear) struct as_buf more = {0}, less = {0};
 
-	as_buf_adds(pic->out, "<g id=\"legend\">");
-	for (int up = 1; up >= 0; up--) {
-		for (int i = 1; i <= STEPS; i++) {
-			AS_CLEANUP(as_buf_clear) struct as_buf text = {0};
-			char colour[8];
-
-			as_flame_tint(up, i / (double)STEPS, colour);
-			if (i == STEPS) {
-				as_buf_adds(&text, up ? "more: " : "less: ");
-				add_change(pic, (up ? 1 : -1) * shown_of(pic)->scale, &text);
-			}
-			x = as_flame_swatch(pic->out, x, colour, as_buf_str(&text));
-		}
-	}
-	(void)as_flame_swatch(pic->out, x, GREY, "the same");
-	as_buf_adds(pic->out, "</g>\n");
+	as_buf_adds(&more, "more: ");
+	add_change(pic, shown_of(pic)->scale, &more);
+	as_buf_adds(&less, "less: ");
+	add_change(pic, -shown_of(pic)->scale, &less);
+	as_flame_change_legend(pic, more.p, less.p, "the same");
 }
 
 /* The tree as a profile of its own, whose keys are its nodes. */
@@ -144,13 +129,6 @@ static void nodes_of(const struct as_heap_diff *d, struct as_profile *ret)
 							  .low = NAN,
 							  .high = NAN});
 	}
-	/* what a box has beyond its callees: folded stacks are counted by it */
-	for (uint32_t i = 1; i < d->nodes.n; i++) {
-		struct as_node *up = &ret->nodes.v[d->nodes.v[i].parent];
-
-		up->self = AS_MAX(0, up->self - ret->nodes.v[i].total);
-	}
-	ret->weight = d->nodes.n ? ret->nodes.v[0].total : 0;
 }
 
 int as_flame_memory_diff_svg(const struct as_flame_request *q, const struct as_heap_diff *diff,
@@ -164,15 +142,15 @@ int as_flame_memory_diff_svg(const struct as_flame_request *q, const struct as_h
 				     .legend = legend,
 				     .data = &s};
 	struct as_profile p = {.model = q->model};
-	struct as_picture pic = {.q = q, .p = &p, .skin = &skin, .out = out};
+	struct as_picture pic = {.q = q, .skin = &skin, .out = out};
 
 	if (!diff->nodes.n)
 		return as_fail(err, AS_E_USAGE, 0, "a comparison without its calls");
 	nodes_of(diff, &p);
-	s.scale = AS_MAX(SCALE_MIN * p.weight, 1);
+	s.scale = AS_MAX(SCALE_MIN * p.nodes.v[0].total, 1);
 	as_vec_foreach (n, &diff->nodes)
 		s.scale = AS_MAX(s.scale, fabs(change_of(n)));
-	as_flame_draw(&pic);
+	as_flame_sides_draw(&pic, &p);
 	as_vec_clear(&p.nodes);
 	return AS_OK;
 }
