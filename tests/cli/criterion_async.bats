@@ -160,7 +160,7 @@ measured() {
 	shift
 	run -0 "$program" --bench --list "^$name/"
 	[ "$output" = "$(printf "$name/%s: benchmark\n" iter custom drop batched batched_ref "$@")" ]
-	run -0 timeout 120 "$program" --bench --measurement-time 0.1 --noplot "^$name/"
+	run -0 timeout 300 "$program" --bench --measurement-time 0.1 --noplot "^$name/"
 	[ "$(ls "$CRITERION_HOME/$name" | wc -l)" = $((5 + $#)) ]
 	python3 - "$name" "$@" <<-'END'
 		import json, os, sys

@@ -119,7 +119,7 @@ teardown() {
 		        os._exit(0)
 		    os.wait()
 	END
-	run -0 timeout 60 "$ASSAY" heap -q -o many.assay -- /usr/bin/python3 many.py
+	run -0 timeout 300 "$ASSAY" heap -q -o many.assay -- /usr/bin/python3 many.py
 	[ "$(value many.assay 't["dropped"]')" = 0 ]
 	[ "$(value many.assay 'len(p["python3"])')" = 151 ]
 }
@@ -141,7 +141,7 @@ teardown() {
 			pthread_join(t, 0);
 		}
 	END
-	run -0 timeout 60 "$ASSAY" heap -q -o storm.assay -- ./storm
+	run -0 timeout 300 "$ASSAY" heap -q -o storm.assay -- ./storm
 	[ "$(value storm.assay 't["dropped"]')" = 0 ]
 	[ "$(value storm.assay '(f["malloc"], f["free"]) >= (1400000, 1400000)')" = True ]
 	[ "$(value storm.assay 't["allocs"] - t["frees"] == t["live_blocks"]')" = True ]

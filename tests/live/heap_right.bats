@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Figures that recorders of memory get wrong, held against programs whose memory is known to the byte.
 # SPDX-License-Identifier: MIT OR Apache-2.0
+# beside others
 
 bats_require_minimum_version 1.5.0
 load heap

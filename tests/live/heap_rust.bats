@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # The crate assay in Rust programs: marks are read back by name, scopes and threads can be held to budgets.
 # SPDX-License-Identifier: MIT OR Apache-2.0
+# beside others
 
 bats_require_minimum_version 1.5.0
 

@@ -21,7 +21,7 @@ setup() {
 		int main(int argc, char **argv)
 		{
 			int k = atoi(argv[1]);
-			for (int i = 0; i < k; i++) { churn(1000000); touch(4); compute(20000000); grow(20000); }
+			for (int i = 0; i < k; i++) { churn(400000); touch(4); compute(20000000); grow(8000); }
 			return 5;
 		}
 	END
@@ -47,15 +47,15 @@ value() {
 		assay record -q --engine $engine -o probe.assay -- true 2>/dev/null || continue
 		run -5 --separate-stderr assay record --heap --engine $engine -o both.assay -- ./app 3
 		[ -z "$output" ]
-		[[ $stderr == *compute*'memory '*' % of CPU time: '*'churn (app.c:4), 3,000,000 allocations of'* ]]
+		[[ $stderr == *compute*'memory '*' % of CPU time: '*'churn (app.c:4), 1,200,000 allocations of'* ]]
 		[[ $stderr == *"more samples"*"of assay's own code in the program: left out"* ]]
 		[ "$(value both.assay '"measure" not in d and r["compute"]["self"] > 0.1 and r["compute"]["total"] < 0.95')" = True ]
 		[ "$(value both.assay 'd["trust"]["own_samples"] > 0 and d["trust"]["engine"]')" = $engine ]
 		# assay's frames are in no stack, and its own time in no row
 		[ "$(value both.assay '[n for n in r if "assay" in n or n == "[jit]"]')" = '[]' ]
-		[ "$(value both.assay '0.05 < d["alloc_time"]["share"] < 0.9 and a["churn"]["allocs"] == 3000000 and a["churn"]["line"] == 4')" = True ]
+		[ "$(value both.assay '0.05 < d["alloc_time"]["share"] < 0.9 and a["churn"]["allocs"] == 1200000 and a["churn"]["line"] == 4')" = True ]
 		[ "$(value both.assay 'a["churn"]["alloc_s"] > 0 and a["churn"]["free_s"] > 0 and a["churn"]["fault_s"] < a["churn"]["alloc_s"]')" = True ]
-		[ "$(value both.assay 'd["trust"]["memory"]["dropped"], d["trust"]["memory"]["allocs"] >= 3000000 + 12 + 60000')" = '(0, True)' ]
+		[ "$(value both.assay 'd["trust"]["memory"]["dropped"], d["trust"]["memory"]["allocs"] >= 1200000 + 12 + 24000')" = '(0, True)' ]
 		if [ "$(value both.assay 'd["alloc_time"]["knows_faults"]')" = True ]; then
 			[ "$(value both.assay 'a["touch"]["fault_s"] > 0.5 * sum(line["fault_s"] for line in a.values())')" = True ]
 		fi
@@ -64,11 +64,11 @@ value() {
 
 @test "the measure alloc-time: shares of all time, who asked, what was allocated there; also of time alone" {
 	assay record -q --heap -o both.assay -- ./app 3 || [ $? = 5 ]
-	[ "$(value both.assay 'd["measure"], r["churn"]["allocs"], r["grow"]["reallocs"]' --measure alloc-time)" = "('alloc-time', 3000000, 1140000)" ]
+	[ "$(value both.assay 'd["measure"], r["churn"]["allocs"], r["grow"]["reallocs"]' --measure alloc-time)" = "('alloc-time', 1200000, 456000)" ]
 	[ "$(value both.assay '"compute" in r or "malloc" in r' --measure alloc-time)" = False ]
 	[ "$(value both.assay 'abs(r["main"]["total"] - sum(x["self"] for x in r.values())) < 0.02' --measure alloc-time)" = True ]
 	run -0 assay report --measure alloc-time both.assay
-	[[ $output == *'alloc-time: CPU time in allocators and in page faults, of all CPU time'*'3,000,000 '*churn* ]]
+	[[ $output == *'alloc-time: CPU time in allocators and in page faults, of all CPU time'*'1,200,000 '*churn* ]]
 	run -0 assay report --measure alloc-time --no-fold both.assay
 	[[ $output == *malloc* ]]
 	assay record -q -o time.assay -- ./app 3 || [ $? = 5 ]
@@ -91,7 +91,7 @@ value() {
 	run -0 assay report --by type a.assay --measure bytes
 	run -0 assay annotate churn a.assay
 	run -0 assay annotate --measure allocs churn a.assay
-	[[ $output == *1,000,000* ]]
+	[[ $output == *400,000* ]]
 	for f in folded json speedscope callgrind chrome firefox pprof; do
 		run -0 assay export --to $f -o out.$f a.assay
 	done
@@ -103,9 +103,9 @@ value() {
 	run -0 assay diff --measure alloc-time a.assay b.assay
 	[[ $output == *'intervals'* ]]
 	run -0 assay diff --measure allocs a.assay b.assay
-	[[ $output == *'+1,000,000 '*churn* ]]
-	run -0 assay report --fail-if 'allocs(in=churn) > 1000000' a.assay
-	run -3 assay report --fail-if 'allocs(in=churn) > 1000000' b.assay
+	[[ $output == *'+400,000 '*churn* ]]
+	run -0 assay report --fail-if 'allocs(in=churn) > 400000' a.assay
+	run -3 assay report --fail-if 'allocs(in=churn) > 400000' b.assay
 	run -2 assay diff --measure allocs a.assay b.assay --self
 }
 
@@ -121,7 +121,7 @@ value() {
 	END
 	assay record -q --heap -o kids.assay -- /usr/bin/python3 kids.py
 	[ "$(value kids.assay 'len([p for p in d["processes"] if p["name"] == "app"])')" = 1 ]
-	[ "$(value kids.assay 'r["app"]["self"] > 0.05 and r["app"]["allocs"] >= 1000000' --by process --measure alloc-time)" = True ]
+	[ "$(value kids.assay 'r["app"]["self"] > 0.05 and r["app"]["allocs"] >= 400000' --by process --measure alloc-time)" = True ]
 	[ "$(value kids.assay '[x["name"] for x in d["rows"]].count("app")' --by process)" = 1 ]
 	assay report --by thread --format json --measure allocs kids.assay >/dev/null
 }
@@ -140,5 +140,5 @@ value() {
 
 @test "sampled blocks: estimates beside times that are hardly disturbed" {
 	assay record -q --heap --sample 64KiB -o s.assay -- ./app 3 || [ $? = 5 ]
-	[ "$(value s.assay '2000000 < r["churn"]["allocs"] < 4000000' --measure alloc-time)" = True ]
+	[ "$(value s.assay '800000 < r["churn"]["allocs"] < 1600000' --measure alloc-time)" = True ]
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Every form of allocation, of every allocator there is here: each seen, and once.
 # SPDX-License-Identifier: MIT OR Apache-2.0
+# beside others
 
 bats_require_minimum_version 1.5.0
 load hook

@@ -12,8 +12,13 @@ setup() {
 	PATH=$B/tests/live:$PATH:/usr/sbin:/sbin
 	cd "$BATS_TEST_TMPDIR" || return 1
 	[ -x "$B/tests/live/hook-heap" ] || skip 'only x86-64 programs can be patched'
-	hook-heap -o told -l -- "$W/leaks" >out 2>err || true
-	grep -q '^leaks' told || skip "no right to trace a child here: $(head -1 err)"
+	local attempt
+	for attempt in 1 2 3; do # a process waits for its look, but not for long
+		hook-heap -o told -l -- "$W/leaks" >out 2>err || true
+		! grep -q '^leaks' told || return 0
+		[ ! -s err ] || skip "no right to trace a child here: $(head -1 err)"
+	done
+	skip 'this machine is so busy that leaks are looked for too late'
 }
 
 # class NAME: "BLOCKS BYTES" of the last process that was looked at
