@@ -34,6 +34,9 @@ setup_file() {
 		[[bench]]
 		name = "odd"
 		harness = false
+		[[bench]]
+		name = "surface"
+		harness = false
 		[profile.bench]
 		debug = false
 		[workspace]
@@ -82,6 +85,77 @@ setup_file() {
 			targets = asynchronous
 		}
 		criterion_main!(benches, configured);
+	END
+	# each name that criterion 0.8 has, in a file that wants all documented
+	cat >crate/benches/surface.rs <<-'END'
+		//! Documented.
+		#![deny(missing_docs)]
+		use criterion::async_executor::{AsyncExecutor, FuturesExecutor};
+		use criterion::measurement::{Measurement, WallTime};
+		use criterion::profiler::{ExternalProfiler, Profiler};
+		use criterion::*;
+		use std::collections::HashSet;
+		use std::path::Path;
+		use std::time::Duration;
+		struct Runs;
+		impl AsyncExecutor for Runs {
+			fn block_on<T>(&self, future: impl std::future::Future<Output = T>) -> T { FuturesExecutor.block_on(future) }
+		}
+		struct Silent;
+		impl Profiler for Silent {
+			fn start_profiling(&mut self, id: &str, folder: &Path) { ExternalProfiler.start_profiling(id, folder) }
+			fn stop_profiling(&mut self, id: &str, folder: &Path) { ExternalProfiler.stop_profiling(id, folder) }
+		}
+		fn config() -> Criterion {
+			let s = Duration::from_millis(50);
+			let unused = Criterion::default().save_baseline("a".into()).retain_baseline("b".into(), true)
+				.with_filter("x").with_benchmark_filter(BenchmarkFilter::Exact("y".to_owned()))
+				.with_benchmark_filter(BenchmarkFilter::RejectAll).with_output_color(true)
+				.plotting_backend(PlottingBackend::Plotters);
+			drop(unused);
+			Criterion::default().sample_size(10).warm_up_time(s).measurement_time(s).nresamples(1000)
+				.noise_threshold(0.02).confidence_level(0.9).significance_level(0.1).with_plots().without_plots()
+				.with_profiler(Silent).with_measurement(WallTime).with_benchmark_filter(BenchmarkFilter::AcceptAll)
+		}
+		fn whole<M: Measurement + 'static>(c: &mut Criterion<M>) {
+			let mut g = c.benchmark_group("settings");
+			g.sample_size(10).warm_up_time(Duration::from_millis(1)).measurement_time(Duration::from_millis(50))
+				.nresamples(10).noise_threshold(0.1).confidence_level(0.9).significance_level(0.1)
+				.plot_config(PlotConfiguration::default().summary_scale(AxisScale::default()))
+				.sampling_mode(SamplingMode::default()).sampling_mode(SamplingMode::Flat).sampling_mode(SamplingMode::Linear);
+			for t in [Throughput::Bits(1), Throughput::Bytes(1), Throughput::BytesDecimal(1), Throughput::Elements(1),
+				Throughput::ElementsAndBytes { elements: 1, bytes: 1 }] {
+				let name = format!("{:?}", t);
+				g.throughput(t.clone()).bench_function(&name[..4], |b| b.iter(|| t == Throughput::Bits(1)));
+				break;
+			}
+			g.bench_function(String::from("iter_custom"), |b| b.iter_custom(|_| {
+				WallTime.start();
+				unreachable!("the list is enough")
+			}));
+			g.bench_with_input(BenchmarkId::new("unsized", 1), "input", |b, s| b.iter(|| s.len()));
+			g.bench_with_input(BenchmarkId::from_parameter("p"), [1u8, 2].as_slice(), |b, s| b.iter(|| s.len()));
+			g.finish();
+			c.bench_with_input(BenchmarkId::new("alone", 2), &2u8, |b, n| b.iter(|| *n));
+		}
+		fn loops(c: &mut Criterion) {
+			let sizes: HashSet<_> = [BatchSize::SmallInput, BatchSize::LargeInput, BatchSize::PerIteration,
+				BatchSize::NumBatches(2), BatchSize::NumIterations(2)].iter().copied().collect();
+			assert_eq!(sizes.len(), 5);
+			c.bench_function("iter_with_setup", |b| b.iter_with_setup(|| 1, |n| n + 1));
+			c.bench_function("iter_with_large_setup", |b| b.iter_with_large_setup(|| 1, |n| n + 1));
+			c.bench_function("iter_with_large_drop", |b| b.iter_with_large_drop(|| vec![1]));
+			c.bench_function("iter_custom", |b| b.iter_custom(|n| Duration::from_nanos(n)));
+			c.bench_function("async", |b: &mut Bencher| { let mut b: AsyncBencher<_> = b.to_async(Runs); b.iter(|| async { 1 }) });
+			c.bench_function("async custom", |b| b.to_async(FuturesExecutor).iter_custom(|n| async move { Duration::from_nanos(n) }));
+			c.bench_function("async batched", |b| b.to_async(Runs).iter_batched(|| 1, |n| async move { n }, BatchSize::SmallInput));
+			c.bench_function("async by ref", |b| b.to_async(Runs).iter_batched_ref(|| 1, |_| async { 1 }, BatchSize::LargeInput));
+			c.bench_function("async drop", |b| b.to_async(Runs).iter_with_large_drop(|| async { vec![1] }));
+			c.bench_function("async setup", |b| b.to_async(Runs).iter_with_setup(|| 1, |n| async move { n }));
+			c.bench_function("async large setup", |b| b.to_async(Runs).iter_with_large_setup(|| 1, |n| async move { n }));
+		}
+		criterion_group! { name = all; config = config(); targets = whole, loops }
+		criterion_main!(all);
 	END
 	cat >crate/benches/odd.rs <<-'END'
 		use criterion::measurement::{Measurement, ValueFormatter};
@@ -260,6 +334,17 @@ setup() {
 	[[ "$output" == *"on purpose"* ]]
 	run -101 "$odd" --test forgets
 	[[ "$output" == *"must call Bencher::iter"* ]]
+}
+
+@test "all of criterion's API: names, and each kind of loop measures" {
+	run -0 "$(program surface)" --bench --list
+	[ "$(tr '\n' ' ' <<<"${output//: benchmark/,}")" = "settings/Bits, settings/iter_custom, settings/unsized/1, \
+settings/p, alone/2, iter_with_setup, iter_with_large_setup, iter_with_large_drop, iter_custom, async, async custom, async \
+batched, async by ref, async drop, async setup, async large setup, " ]
+	run -0 --separate-stderr "$(program surface)" --bench '^(iter|async)'
+	[ "$(find home -path '*/new/estimates.json' | wc -l)" = 11 ]
+	[ "$(jq '.low_quartile.point_estimate == 1' home/iter_custom/new/estimates.json)" = true ]
+	[ "$(jq '.low_quartile.point_estimate == 1' 'home/async custom/new/estimates.json')" = true ]
 }
 
 @test "a run leaves criterion's folders, and critcmp's rules find the figures" {

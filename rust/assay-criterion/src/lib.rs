@@ -69,7 +69,7 @@ pub fn black_box<T>(dummy: T) -> T {
 }
 
 /// How many inputs `iter_batched` makes at a time.
-#[derive(Debug, Clone, Copy, Eq, PartialEq)]
+#[derive(Debug, Clone, Copy, Eq, Hash, PartialEq)]
 pub enum BatchSize {
     /// Inputs that take little memory: as many at a time as stay in the cache.
     SmallInput,
@@ -182,8 +182,9 @@ impl Throughput {
 }
 
 /// Accepted: see [`PlotConfiguration`].
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Default, Clone, Copy)]
 pub enum AxisScale {
+    #[default]
     Linear,
     Logarithmic,
 }
@@ -201,8 +202,9 @@ impl PlotConfiguration {
 }
 
 /// Accepted: all batches have the same number of iterations here.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Default, Clone, Copy)]
 pub enum SamplingMode {
+    #[default]
     Auto,
     Linear,
     Flat,
@@ -498,6 +500,7 @@ pub fn runner(benches: &[&dyn Fn()]) {
 #[macro_export]
 macro_rules! criterion_group {
     (name = $name:ident; config = $config:expr; targets = $( $target:path ),+ $(,)*) => {
+        #[doc = "Runs this group's benchmarks."]
         pub fn $name() {
             let mut criterion: $crate::Criterion<_> = $config
                 .configure_from_args();
