@@ -39,7 +39,34 @@ assert eval(sys.argv[1]), (sys.argv[1], t, r["trust"], rows)
 	run -0 assay report --measure growth heap.assay # so short a run has no line
 	[[ $output == *$'\n   nothing\n'* && $output != *app::* ]]
 	run -0 assay report --measure live heap.assay
+	[[ $output == *app::load* ]]
+}
+
+@test "functions that only call what allocates are counted, and stand in the tree" {
+	heap_session
+	run -0 assay report heap.assay
+	[[ $output != *app::main* && $output == *'… 2 more functions only call these (--tree)'* ]]
+	run -0 assay report --tree heap.assay
+	[[ $output == *app::main* && $output == *app::worker* ]]
+	run -0 assay report --top 20 heap.assay
 	[[ $output == *app::main* ]]
+	assay report --format csv heap.assay | grep -q '^app::main,'
+}
+
+@test "each next step has a figure of the session, and is a command that runs" {
+	heap_session 20000
+	allocs=$(python3 -c 'import json; print(format(json.load(open("truth.json"))["allocs"], ","))')
+	run -0 assay report --by realloc heap.assay
+	[[ $output == *"who makes the $allocs allocations"* ]]
+	for measure in peak live allocs churn; do
+		assay report --measure $measure heap.assay >report
+		steps=$(sed -n '/^next/,$ { s/^next//; s/^ *//; /^assay /p }' report | sed 's/ \{3,\}.*//')
+		[ -n "$steps" ]
+		while read -r step; do
+			[[ $step != *"--measure $measure "* || $step == *--callers* || $step == *annotate* ]]
+			run -0 $step
+		done <<<"$steps"
+	done
 }
 
 @test "the trust block has the counts of the whole" {

@@ -18,11 +18,20 @@ void as_memory_trust(const struct as_model *m, struct as_trust_lines *ret);
 /* The same beside the trust block of CPU samples: what is wrong, and the rest in short. */
 void as_memory_troubles(const struct as_model *m, struct as_trust_lines *ret);
 void as_memory_trust_beside(const struct as_model *m, struct as_trust_lines *ret);
-/* At most three commands that have more to say, and why. Returns how many. no_realloc: the
- * reader knows what grows. */
-size_t as_memory_steps(const struct as_model *m, const char *file, bool no_realloc,
-		       struct as_buf ret[3], const char *why[3]);
-/* Other measures that have something to say. */
+/* At most three commands that have more to say, each with the figure it is drawn from. Returns how many.
+ * ret: zeroed. */
+struct as_memory_steps_of {
+	const struct as_model *model;
+	const char *file; /* session argument for the commands; NULL: the default one */
+	bool no_realloc;  /* the reader knows what grows */
+	bool no_function; /* likewise one function's lines or callers */
+};
+struct as_memory_step {
+	struct as_buf command, why;
+};
+size_t as_memory_steps(const struct as_memory_steps_of *q, struct as_memory_step ret[3]);
+void as_memory_steps_clear(struct as_memory_step s[3]);
+/* The same as the last lines of a report. */
 void as_memory_next(const struct as_report_request *q, const struct as_style *style,
 		    struct as_buf *out);
 /*

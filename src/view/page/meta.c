@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "base/sys.h"
 #include "view/memory/memory.h"
 #include "view/report/next.h"
 #include "view/report/report.h"
@@ -80,19 +81,49 @@ static void trust(struct as_json *j, const struct as_model *m, const struct as_t
 
 static void memory_steps(struct as_page *p)
 {
-	struct as_buf text[3] = {{0}};
-	const char *why[3];
-	size_t n = as_memory_steps(p->m, p->q->file, true, text, why);
+	struct as_memory_step step[3] = {{{0}, {0}}};
+	size_t n = as_memory_steps(&(struct as_memory_steps_of){.model = p->m,
+								.file = p->q->file,
+								.no_realloc = true,
+								.no_function = true},
+				   step);
 
 	as_json_arr(&p->j, "next");
 	for (size_t i = 0; i < n; i++) {
 		as_json_obj(&p->j, NULL);
-		as_json_str(&p->j, "command", text[i].p);
-		as_json_str(&p->j, "why", why[i]);
+		as_json_str(&p->j, "command", as_buf_str(&step[i].command));
+		as_json_str(&p->j, "why", as_buf_str(&step[i].why));
 		as_json_end(&p->j);
-		as_buf_clear(&text[i]);
 	}
 	as_json_end(&p->j);
+	as_memory_steps_clear(step);
+}
+
+/* A page is in one kind of measure: of a session of both the other page is a step. */
+static void memory_beside(struct as_page *p)
+{
+	struct as_buf command = {0}, why = {0};
+	struct as_rec_heap_process sum;
+
+	if (!p->m->heap.is)
+		return;
+	as_model_heap_sum(p->m, &sum);
+	as_buf_adds(&command, "assay view --measure peak");
+	if (p->q->file && as_style_plain(p->q->file)) {
+		as_buf_addc(&command, ' ');
+		as_style_shell(&command, p->q->file);
+	}
+	as_buf_adds(&why, "its memory: a peak of ");
+	as_fmt_bytes(&why, sum.peak_bytes);
+	as_buf_adds(&why, ", ");
+	as_fmt_count(&why, sum.allocs);
+	as_buf_adds(&why, sum.allocs == 1 ? " allocation" : " allocations");
+	as_json_obj(&p->j, NULL);
+	as_json_str(&p->j, "command", as_buf_str(&command));
+	as_json_str(&p->j, "why", as_buf_str(&why));
+	as_json_end(&p->j);
+	as_buf_clear(&command);
+	as_buf_clear(&why);
 }
 
 static void next_steps(struct as_page *p, const struct as_profile *whole)
@@ -113,6 +144,7 @@ static void next_steps(struct as_page *p, const struct as_profile *whole)
 		as_json_str(&p->j, "why", s->why);
 		as_json_end(&p->j);
 	}
+	memory_beside(p);
 	as_json_end(&p->j);
 	as_next_clear(&steps);
 }

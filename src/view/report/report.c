@@ -17,6 +17,8 @@
 
 enum { TOP_FLAT = 20, TOP_TREE = 200, SAME_RUN = 3 };
 
+static const double NO_NEWS = 0.0005; /* "0.0 %" */
+
 const char *as_report_by_word(enum as_by by, bool plural)
 {
 	static const char *const one[] = {"function", "line",   "file",   "module",
@@ -223,17 +225,20 @@ static const struct {
 	{"copied_bytes", AS_HEAP_COPIED_BYTES},
 };
 
-/* The amount takes the heading of the share behind it. */
+/* The amount takes the heading of the share behind it. On a narrow terminal the second share makes room for
+ * names: it says what the amount says. */
 static void share_column(const struct as_report_request *q, struct as_column c,
 			 struct as_table *t)
 {
 	bool bytes = as_measure_is_bytes(q->model->measure), self = strcmp(c.key, "self") == 0;
+	bool second = t->columns.n > C_FIRST;
 
 	if (is_memory(q)) {
 		as_table_column(
 			t, (struct as_column){self ? "self_amount" : "total_amount", c.head,
 					      bytes ? AS_CELL_BYTES : AS_CELL_COUNT, c.flags});
 		c.head = "";
+		c.flags |= second ? AS_COL_SPARE : 0;
 	}
 	as_table_column(t, c);
 }
@@ -397,6 +402,11 @@ static size_t rows_shown(const struct as_report_request *q, const struct as_prof
 			break;
 		/* of memory: what allocates has a row also where nothing of it counts */
 		if (q->format == AS_REPORT_TEXT && row->total.value <= 0)
+			break;
+		/* likewise: what only calls what allocates stands in trees; its rows would be most of a
+		 * small program's, all of them with the whole in `total` */
+		if (is_memory(q) && q->format == AS_REPORT_TEXT && !q->top && n &&
+		    row->self.value < NO_NEWS)
 			break;
 		n++;
 	}
@@ -686,24 +696,38 @@ static void question(const struct as_report_request *q, const struct as_profile 
 	as_buf_clear(&b);
 }
 
+/* Of memory also what is left out for want of any: callers, whose totals may be what is asked for. */
 static void rest_line(const struct as_report_request *q, const struct as_profile *p,
 		      size_t shown, struct as_buf *out)
 {
 	double rest = 0;
-	size_t n = 0;
+	size_t n = 0, callers = 0;
 
 	if (q->query.shape != AS_SHAPE_FLAT)
 		return;
 	for (size_t i = shown; i < p->rows.n; i++) {
-		rest += p->rows.v[i].self.value;
-		n += p->rows.v[i].self.value > 0;
+		const struct as_row *row = &p->rows.v[i];
+
+		rest += row->self.value;
+		n += row->self.value > 0;
+		callers += is_memory(q) && row->self.value <= 0 && row->total.value > 0;
 	}
-	if (!n)
+	if (!n && !callers)
 		return;
 	as_buf_adds(out, "   … ");
-	as_fmt_count(out, n);
-	as_buf_addf(out, " more %s, together %.1f %% (--top N)\n",
-		    as_report_by_word(q->query.by, n != 1), rest * 100);
+	if (n) {
+		as_fmt_count(out, n);
+		as_buf_addf(out, " more %s, together %.1f %% (--top N)",
+			    as_report_by_word(q->query.by, n != 1), rest * 100);
+	}
+	if (callers) {
+		as_buf_adds(out, n ? "; " : "");
+		as_fmt_count(out, callers);
+		as_buf_addf(out, "%s%s only call%s these (--tree)", n ? "" : " more ",
+			    n ? "" : as_report_by_word(q->query.by, callers != 1),
+			    callers == 1 ? "s" : "");
+	}
+	as_buf_addc(out, '\n');
 }
 
 /* The unfiltered table by function that next steps are drawn from. */
