@@ -8,6 +8,10 @@
  *					src/heap
  *	make-heap-session FILE N leaks	looks for leaks at the end, in memory that holds what every
  *					third, fourth and fifth block asks for, see below
+ *	make-heap-session FILE N both	with CPU samples beside, in turn on every stack there is; "cpu":
+ *					how many, and of those in the allocator how many each
+ *					function asked for. What app::load grows app::index has made
+ *					then; "made": what is live at the end by who made it
  *
  * Half way stands a mark, "half"; "half" in the truth is what was live then.
  *
@@ -74,7 +78,7 @@ static const struct {
 
 struct block {
 	uint64_t ptr, size;
-	int path;
+	int path, made; /* made: the path that first had it */
 };
 static struct block blocks[BLOCKS];
 static struct {
@@ -83,6 +87,7 @@ static struct {
 static struct {
 	uint64_t bytes, path[PATHS];
 } half;
+static bool is_both; /* CPU samples beside */
 /* Blocks that are live at the end, where leaks are looked for; their classes, by path. */
 static struct block *survivor[BLOCKS];
 static size_t survivors;
@@ -148,7 +153,7 @@ static uint32_t node_of(int path)
 
 static void allocate(struct block *b, int path, uint64_t size)
 {
-	*b = (struct block){take_place(size), size, path};
+	*b = (struct block){take_place(size), size, path, path};
 	begin_event((uint32_t)paths[path].thread);
 	(void)rings_alloc(&rings, (uint32_t)paths[path].thread, b->ptr, size, node_of(path));
 	truth[path].allocs++;
@@ -165,19 +170,21 @@ static void release(struct block *b, uint32_t thread)
 	b->ptr = 0;
 }
 
-static void grow(struct block *b, uint64_t size)
+static void grow(struct block *b, int path, uint64_t size)
 {
 	struct as_heap_change c = {b->ptr, take_place(size), size};
-	uint32_t thread = (uint32_t)paths[b->path].thread;
+	uint32_t thread = (uint32_t)paths[path].thread;
 
 	begin_event(thread);
 	(void)rings_begin(&rings, thread, b->ptr);
 	begin_event(thread);
-	(void)rings_realloc(&rings, thread, &c, node_of(b->path));
-	truth[b->path].allocs++;
-	truth[b->path].bytes += size - b->size;
+	(void)rings_realloc(&rings, thread, &c, node_of(path));
+	truth[path].allocs++;
+	truth[path].bytes += size - b->size;
 	frees++;
-	count_live(b->path, 0, (int64_t)(size - b->size));
+	count_live(b->path, -1, -(int64_t)b->size);
+	count_live(path, 1, (int64_t)size);
+	b->path = path;
 	b->ptr = c.new_ptr;
 	b->size = size;
 }
@@ -191,9 +198,9 @@ static void round_of_work(uint64_t i)
 	else if (b != list)
 		allocate(b, i % 3 ? PATH_PARSE : PATH_INDEX, 16 + next_random() % 200);
 	if (i % 100 == 0 && !list->ptr)
-		allocate(list, PATH_LOAD, 64);
+		allocate(list, is_both ? PATH_INDEX : PATH_LOAD, 64);
 	else if (i % 100 == 0)
-		grow(list, list->size * 2);
+		grow(list, PATH_LOAD, list->size * 2);
 	if (list->size > 100000)
 		release(list, 0), list->size = 0;
 }
@@ -221,6 +228,37 @@ static uint64_t text(struct as_session_writer *w, const char *s)
 	return as_session_string(w, s, strlen(s));
 }
 
+/* Of a session of both. */
+static uint64_t cpu_samples, made[PATHS], in_allocator[PATHS];
+
+static int path_of_allocator(unsigned c)
+{
+	for (int i = 0; i < PATHS; i++) {
+		if (paths[i].frame[paths[i].n - 1] == (int)c)
+			return i;
+	}
+	return -1;
+}
+
+static void write_samples(struct as_session_writer *w, const struct as_heap_stacks *s)
+{
+	for (uint64_t i = 0; i < cpu_samples; i++) {
+		uint32_t at = (uint32_t)(next_random() % s->stacks.n);
+		unsigned c = (unsigned)(s->frames.v[s->stacks.v[at].frame].addr / 0x100);
+		int path = path_of_allocator(c);
+
+		as_write_sample(
+			w, &(struct as_rec_sample){
+				   .time_rel = START_NS + i * 1000 + next_random() % 500,
+				   .thread = c == WORKER || c == PARSE || path == PATH_PARSE,
+				   .stack = at + 1ull,
+				   .weight = 1000,
+				   .end = AS_END_ROOT});
+		if (path >= 0)
+			in_allocator[path]++;
+	}
+}
+
 static void write_begin(struct as_session_writer *w)
 {
 	uint64_t name = text(w, "app");
@@ -228,6 +266,7 @@ static void write_begin(struct as_session_writer *w)
 	as_write_arg(w, &(struct as_rec_arg){.text = AS_STR("./app")});
 	as_write_recording(
 		w, &(struct as_rec_recording){.start_ns = START_NS,
+					      .rate_hz = cpu_samples ? 997 : 0,
 					      .start_realtime_ns = 1700000000000000000});
 	as_write_heap(w, &(struct as_rec_heap){.flags = survivors > 0, .start_ns = START_NS});
 	as_write_module(w, &(struct as_rec_module){.path = text(w, "/home/u/app")});
@@ -282,6 +321,7 @@ static void write_all(struct as_session_writer *w, const struct as_heap_stacks *
 	as_heap_writer_init(&o, w, s);
 	as_heap_write_stacks(&o);
 	write_names(w, s);
+	write_samples(w, s);
 	as_heap_write(&o, 0, p);
 	as_heap_writer_clear(&o);
 	as_write_heap_layer(w, &(struct as_rec_heap_layer){.layer = AS_STR("entry"),
@@ -289,6 +329,8 @@ static void write_all(struct as_session_writer *w, const struct as_heap_stacks *
 							   .function = AS_STR("malloc"),
 							   .events = p->heap->events});
 	as_write_summary(w, &(struct as_rec_summary){.end_ns = rings.area.control->clock_ns,
+						     .user_ns = cpu_samples * 1000,
+						     .samples = cpu_samples,
 						     .wall_ns = rings.area.control->clock_ns -
 								START_NS});
 }
@@ -448,6 +490,16 @@ static void print_truth(void)
 	for (int i = 0; i < PATHS; i++)
 		printf(",\"%s\":%llu", paths[i].owner, (unsigned long long)half.path[i]);
 	printf("}");
+	if (cpu_samples) {
+		printf(",\"cpu\":{\"samples\":%llu", (unsigned long long)cpu_samples);
+		for (int i = 0; i < PATHS; i++)
+			printf(",\"%s\":%llu", paths[i].owner,
+			       (unsigned long long)in_allocator[i]);
+		printf("},\"made\":{\"\":0");
+		for (int i = 0; i < PATHS; i++)
+			printf(",\"%s\":%llu", paths[i].owner, (unsigned long long)made[i]);
+		printf("}");
+	}
 	if (survivors) {
 		print_fate("lost", lost);
 		print_fate("indirect", owned);
@@ -470,6 +522,7 @@ int main(int argc, char **argv)
 	if (argc < 2 || (argc > 2 && !as_parse_u64(argv[2], &rounds)) ||
 	    as_session_writer_open(argv[1], &w, NULL) < 0)
 		return 2;
+	is_both = argc > 3 && strcmp(argv[3], "both") == 0;
 	rings_init(&rings, THREADS, 1 << 20);
 	rings.area.control->clock_ns = START_NS;
 	d = as_heap_drain_new(&rings.area, &host, &stacks);
@@ -485,7 +538,11 @@ int main(int argc, char **argv)
 	}
 	as_heap_drain_finish(d);
 	as_heap_finish(heap);
-	if (argc > 3) {
+	if (is_both) {
+		cpu_samples = rounds;
+		for (int i = 0; i < BLOCKS; i++)
+			made[blocks[i].made] += blocks[i].ptr ? blocks[i].size : 0;
+	} else if (argc > 3) {
 		find_leaks();
 		explain_memory();
 	}

@@ -69,6 +69,25 @@ assert eval(sys.argv[1]), (sys.argv[1], t, r["trust"], rows)
 	done
 }
 
+@test "a session of both: the CPU report with what memory costs, and what was counted" {
+	heap_session 3000 both
+	run -0 assay report heap.assay
+	golden both-report
+	run -0 assay report --measure alloc-time heap.assay
+	golden both-alloc-time
+	assay report --format json heap.assay >report.json
+	holds "r['trust']['samples'] == t['cpu']['samples']"
+	assay report --measure alloc-time --format json heap.assay >report.json
+	holds "round(rows['app::index']['self'] * t['cpu']['samples']) == t['cpu']['app::index']"
+	holds "rows['app::index']['allocs'] == t['app::index']['allocs'] and rows['app::index']['bytes'] == t['app::index']['bytes']"
+	for m in allocs bytes live peak; do
+		assay report --measure $m --format json heap.assay >report.json
+		key=$m
+		case $m in live | peak) key=${m}_bytes ;; esac
+		holds "all(rows[f]['self_amount'] == t[f]['$key'] for f in t if '::' in f)"
+	done
+}
+
 @test "the trust block has the counts of the whole" {
 	heap_session 20000
 	assay report --format json heap.assay >report.json

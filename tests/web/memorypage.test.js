@@ -14,7 +14,9 @@ const maker = join(dirname(assay), '../../tests/cli/make-heap-session');
 const skip = noBrowser || (existsSync(maker) ? false : `no make-heap-session at ${maker}`);
 /** What is so of the last session, by its maker. @type {{[key: string]: any}} */
 let truth = {};
-let one = '',
+let both = '',
+	bothMemory = '',
+	one = '',
 	pair = '',
 	marks = '';
 
@@ -33,6 +35,10 @@ before(() => {
 		});
 		return `file://${file}`;
 	};
+	const beside = join(FOLDER, 'beside.assay');
+	truth.both = JSON.parse(execFileSync(maker, [beside, '3000', 'both'], {encoding: 'utf8'}));
+	both = write('both', beside);
+	bothMemory = write('bothmemory', '--measure', 'peak', beside);
 	one = write('one', b);
 	pair = write('pair', '--diff', a, b);
 	marks = write('marks', '--marks', '..half', b);
@@ -83,6 +89,35 @@ test('parts of resident memory begin where those above end, and come to the whol
 		assert.ok(text.includes(bytes(truth.resident)), text);
 		assert.match(await page.locator('.pinned').innerText(), /152 KiB are free, but in 40 pages/);
 		assert.equal(await page.locator('.pinned + .figures tbody tr').count(), 1);
+	});
+});
+
+test('a session of both: CPU time first, the way to its memory, and there what was counted', {skip}, async () => {
+	const said = truth.both,
+		functions = Object.keys(said).filter(k => k.startsWith('app::'));
+	await onPage(both, async page => {
+		const text = await page.innerText('main');
+		assert.ok(text.includes('Hottest functions'), text);
+		assert.ok(text.includes('assay view --measure peak ') && text.includes('beside.assay'), text);
+		assert.ok(text.includes(`a peak of ${bytes(said.peak_bytes)}, ${count(said.allocs)} allocations`), text);
+		await view(page, 'table');
+		assert.ok((await page.innerText('.scope')).startsWith('3,000 samples'));
+	});
+	await onPage(bothMemory, async page => {
+		assert.ok((await page.innerText('main')).includes('Who has the peak'));
+		for (const [measure, key] of [['peak', 'peak_bytes'], ['live', 'live_bytes'], ['bytes', 'bytes'], ['allocs', 'allocs']]) {
+			const figure = measure === 'allocs' ? count : bytes;
+			await view(page, 'table');
+			await page.selectOption('#filters select', measure);
+			assert.ok((await page.innerText('.scope')).startsWith(figure(said[key])), `${measure}: ${await page.innerText('.scope')}`);
+			const shown = await page.locator('.grid').innerText();
+			for (const f of functions)
+				if (said[f][key]) assert.ok(shown.includes(f) && shown.includes(figure(said[f][key])), `${measure} of ${f}: ${shown}`);
+			for (const name of ['flame', 'tree']) {
+				await view(page, name);
+				await fitsInWidth(page, `${measure}, ${name}`);
+			}
+		}
 	});
 });
 
