@@ -330,6 +330,8 @@ static int set_marks(const struct diff_args *a, struct as_model *const side[2],
 	const char *to;
 	int r = as_filter_marks(a->marks, &from, &to, err);
 
+	for (int i = 0; i < 2; i++)
+		as_filter_grown(&a->filter, side[i]);
 	if (r == AS_OK)
 		r = go_to_mark(side[0], from, false, !a->filter.no_fold, err);
 	return r < 0 ? r : go_to_mark(side[1], to, true, !a->filter.no_fold, err);
@@ -343,6 +345,8 @@ static int set_measures(const struct diff_args *a, struct as_model *const side[2
 	if (a->measure >= FIRST_MEMORY)
 		measure = (enum as_measure)(a->measure - FIRST_MEMORY + AS_MEASURE_ALLOCS);
 	for (int i = 0; i < 2; i++) {
+		as_filter_grown(&a->filter, side[i]);
+
 		int r = as_model_measure(side[i], measure, !a->filter.no_fold, err);
 
 		if (r < 0)

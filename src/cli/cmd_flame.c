@@ -85,8 +85,10 @@ static int set_measures(const struct flame_args *a, struct as_model *const m[2],
 			       m[0]->path, m[1]->path);
 	if (measure == AS_MEASURE_TIME && !(m[0]->time.is && m[1]->time.is))
 		measure = AS_MEASURE_PEAK;
-	for (int i = 0; i < 2 && r == AS_OK; i++)
+	for (int i = 0; i < 2 && r == AS_OK; i++) {
+		as_filter_grown(&a->filter, m[i]);
 		r = as_model_measure(m[i], measure, !a->filter.no_fold, err);
+	}
 	return r;
 }
 

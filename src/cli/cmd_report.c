@@ -140,6 +140,7 @@ static int choose_measure(const struct report_args *a, struct as_model *m, struc
 	if (measure != AS_MEASURE_TIME && measure != AS_MEASURE_LIVE)
 		return as_fail(err, AS_E_USAGE, 0, "--at tells what was live at a mark, not %s",
 			       as_measure_name(measure));
+	as_filter_grown(&a->filter, m);
 	return as_model_measure_at(m, a->at, !a->filter.no_fold, err);
 }
 

@@ -27,6 +27,7 @@ struct as_filter_args {
 	bool no_inline, no_kernel;
 	int measure; /* enum as_measure; 0: not said */
 	bool no_fold;
+	int grown; /* 1: blocks count for who made them */
 };
 
 #define AS_FILTER_OPTION(T, field_, name_, arg_, help_)                                        \
@@ -87,12 +88,23 @@ struct as_filter_args {
 		 "on who asked"},                                                              \
 		AS_FILTER_FOLD(T)
 #define AS_FILTER_FOLD(T)                                                                      \
+	{.name = "grown",                                                                      \
+	 .type = AS_OPT_CHOICE,                                                                \
+	 .at = offsetof(T, filter.grown),                                                      \
+	 .arg = "WHO",                                                                         \
+	 .choices = "last|first",                                                              \
+	 .def = "last",                                                                        \
+	 .group = "What is looked at",                                                         \
+	 .help = "in a session of memory: blocks that realloc changed count for who "          \
+		 "gave them their size, last, or for who made them, first"},                   \
 	{                                                                                      \
 		.name = "no-fold", .type = AS_OPT_FLAG, .at = offsetof(T, filter.no_fold),     \
 		.group = "What is looked at",                                                  \
 		.help = "in a session of memory: keep what stands between the program and "    \
 			"its allocator (alloc::, operator new, malloc)"                        \
 	}
+/* What is to be done with a session of memory before its measure is chosen. */
+void as_filter_grown(const struct as_filter_args *f, struct as_model *m);
 /* Chooses the measure that was asked for. */
 int as_filter_measure(const struct as_filter_args *f, struct as_model *m, struct as_error *err);
 /* --marks FROM..TO: from is the caller's to free, to points into range; either may be "". */

@@ -78,12 +78,19 @@ int as_filter_load(const struct as_cmd_ctx *ctx, struct as_model **ret, struct a
 	return r < 0 ? r : as_model_load(path, ret, err);
 }
 
+void as_filter_grown(const struct as_filter_args *f, struct as_model *m)
+{
+	if (f->grown)
+		as_model_grown_first(m);
+}
+
 int as_filter_measure(const struct as_filter_args *f, struct as_model *m, struct as_error *err)
 {
 	enum as_measure measure = (enum as_measure)f->measure;
 
 	if (measure == AS_MEASURE_TIME && !m->time.is)
 		measure = AS_MEASURE_PEAK;
+	as_filter_grown(f, m);
 	return as_model_measure(m, measure, !f->no_fold, err);
 }
 

@@ -57,6 +57,7 @@ void as_heap_free_all(struct as_heap *h)
 	as_vec_clear(&h->unmapped);
 	as_map64_clear(&h->tally_of);
 	as_map64_clear(&h->flow_of);
+	as_map64_clear(&h->pair_of);
 	as_heap_leaks_free(h->leaks);
 	as_heap_resident_free(h->resident);
 	as_live_clear(&h->live);
@@ -94,6 +95,28 @@ uint32_t as_heap_tally(struct as_heap *h, const struct as_heap_key *key)
 		return overflow_tally(h, key);
 	t = new_tally(h, key);
 	*as_map64_put(&h->tally_of, k, NULL) = t;
+	return t;
+}
+
+/* Half of the tallies are left to stacks: a block that finds no room has no origin. */
+static uint32_t pair_tally(struct as_heap *h, uint32_t tally, uint32_t old)
+{
+	const struct as_heap_key key = h->tallies.v[tally].key;
+	uint32_t origin = h->tallies.v[old].origin ? h->tallies.v[old].origin - 1 : old;
+	uint64_t k = (uint64_t)tally << 32 | origin;
+	const uint64_t *found;
+	uint32_t t;
+
+	if (origin == tally)
+		return tally;
+	found = as_map64_get(&h->pair_of, k);
+	if (found)
+		return (uint32_t)*found;
+	if (h->tallies.n >= AS_LIVE_TALLIES / 2)
+		return tally;
+	t = new_tally(h, &key);
+	h->tallies.v[t].origin = origin + 1;
+	*as_map64_put(&h->pair_of, k, NULL) = t;
 	return t;
 }
 
@@ -445,9 +468,10 @@ static bool is_told(const struct as_heap *h, const struct as_heap_change *c)
 }
 
 /* What is known by the old block is weighed by that one, the rest by the new one. */
-static void change_block(struct as_heap *h, uint32_t tally, struct as_live_block *old,
+static void change_block(struct as_heap *h, uint32_t plain, struct as_live_block *old,
 			 const struct as_heap_change *c)
 {
+	uint32_t tally = pair_tally(h, plain, old->tally);
 	struct as_heap_tally *t = &h->tallies.v[tally];
 	struct as_heap_tally *was = &h->tallies.v[old->tally];
 	struct as_live_block b = {.size_bytes = c->size_bytes, .tally = tally, .grown = true};
@@ -543,6 +567,26 @@ void as_heap_realloc_early(struct as_heap *h, uint32_t tally, const struct as_he
 		});
 }
 
+/* The block, where it is still as it was changed, moves to the tally that knows who made it. */
+static void find_origin(struct as_heap *h, const struct as_heap_late *l)
+{
+	uint32_t tally = pair_tally(h, l->change_tally, l->tally);
+	struct as_heap_tally *from = &h->tallies.v[l->change_tally], *to = &h->tallies.v[tally];
+	struct as_heap_weight w;
+	struct as_live_block b;
+
+	if (tally == l->change_tally || !as_live_find(&h->live, l->change->new_ptr, &b) ||
+	    b.tally != l->change_tally || b.size_bytes != l->change->size_bytes)
+		return;
+	(void)as_live_take(&h->live, l->change->new_ptr, &b); /* it is there */
+	w = as_heap_weigh(h, b.size_bytes);
+	from->allocs -= w.blocks;
+	to->allocs += w.blocks;
+	as_heap_remove_live(h, from, &w);
+	b.tally = tally;
+	put_block(h, to, l->change->new_ptr, &b);
+}
+
 /* What as_heap_realloc_early could not know. */
 static void complete_change(struct as_heap *h, const struct as_heap_late *l)
 {
@@ -555,6 +599,7 @@ static void complete_change(struct as_heap *h, const struct as_heap_late *l)
 	g->first_bytes += l->size_bytes;
 	if (l->change->new_ptr != l->change->old_ptr)
 		g->copied_bytes += kept;
+	find_origin(h, l);
 }
 
 void as_heap_late(struct as_heap *h, const struct as_heap_late *l)

@@ -16,7 +16,8 @@
  * takes one back: the free family, and a realloc of a block. So allocs - frees = live blocks. *Bytes*
  * are those that were asked for; a realloc adds what it adds to the block, so that a vector that
  * grows to 1 MiB asks for 1 MiB and not for 2. A block belongs to the stack that gave it its size:
- * after a realloc to that of the realloc.
+ * after a realloc to that of the realloc. Its tally then tells where it was made as well (origin), so
+ * that a reader may count it for either.
  *
  * The peak is exact: live_bytes of every tally at the moment when the sum of all was largest (the
  * first such moment). It costs one comparison per event: each new maximum has a number (its epoch);
@@ -82,6 +83,9 @@ struct as_heap_growth {
 struct as_heap_tally {
 	struct as_heap_key key;
 	uint32_t nmoments;
+	/* Of blocks that realloc changed here: the tally that made them, + 1; 0: this one. A tally of a
+	 * stack has one of these for each other that made what it changes, with the same key. */
+	uint32_t origin;
 	uint64_t allocs, bytes; /* reallocs included: see above */
 	double allocs_variance, bytes_variance;
 	struct as_heap_amount live;
@@ -181,6 +185,7 @@ struct as_heap {
 	AS_VEC(struct as_heap_range) ranges;   /* sorted, apart */
 	AS_VEC(struct as_heap_range) unmapped; /* what the last unmap took */
 	struct as_map64 tally_of, flow_of;
+	struct as_map64 pair_of; /* tally of a change and its block's origin -> tally */
 	uint32_t next_sweep;
 	/* Of the last look at the process (snapshot/snapshot.h); NULL: none. The heap's. */
 	struct as_heap_leaks *leaks;

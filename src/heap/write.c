@@ -123,13 +123,15 @@ static uint64_t stack_number(const struct as_heap_writer *o, uint32_t stack)
 	return o->stack_of ? o->stack_of[stack] : (uint64_t)o->first_stack + stack + 1;
 }
 
-static void write_row(struct as_heap_writer *o, uint32_t process, uint32_t id,
-		      const struct as_heap *h, const struct as_heap_tally *t)
+static void write_row(struct as_heap_writer *o, uint32_t process, const uint32_t *row_of,
+		      const struct as_heap *h, size_t tally)
 {
+	const struct as_heap_tally *t = &h->tallies.v[tally];
 	struct as_heap_slope slope;
 	struct as_rec_heap_stack r = {
-		.id = id,
+		.id = row_of[tally],
 		.process = process,
+		.origin = t->origin ? row_of[t->origin - 1] + 1ull : 0,
 		.thread = h->threads.v[t->key.thread].number,
 		.domain = t->key.domain,
 		.end = AS_END_NOSTACK,
@@ -262,7 +264,7 @@ static void write_rows(struct as_heap_writer *o, uint32_t process, const struct 
 			continue;
 		}
 		so_far->version.v[i] = version;
-		write_row(o, process, so_far->row_of.v[i], h, t);
+		write_row(o, process, so_far->row_of.v, h, i);
 	}
 }
 

@@ -88,6 +88,24 @@ assert eval(sys.argv[1]), (sys.argv[1], t, r["trust"], rows)
 	done
 }
 
+@test "a block that grew is of who grew it last, or of who made it" {
+	heap_session 2950 both # app::load has grown what app::index made
+	for grown in last first; do
+		assay report --measure live --grown $grown --format json heap.assay >report.json
+		holds "r['amount'] == sum(row['self_amount'] for row in r['rows']) == t['live_bytes']"
+		[ $grown = first ] && holds "all(rows[f]['self_amount'] == v for f, v in t['made'].items() if f in rows)"
+		holds "('app::load' in rows and rows['app::load']['self_amount'] > 0) == ('$grown' == 'last')"
+	done
+	holds "r['grown'] == 'first'"
+	run -0 assay report --grown first heap.assay
+	[[ $output == *'; what grew counts for who made it'* ]]
+	holds "t['made']['app::load'] == 0 and t['app::load']['live_bytes'] > 0"
+	assay export --to folded --measure live --grown first heap.assay | awk '/load/ { exit 1 }'
+	assay flame --measure live --grown first -o - heap.assay | grep -q 'app::index'
+	assay diff --grown first --measure live --format json heap.assay heap.assay >report.json
+	holds "rows['app::index']['amount_a'] == t['made']['app::index']"
+}
+
 @test "the trust block has the counts of the whole" {
 	heap_session 20000
 	assay report --format json heap.assay >report.json

@@ -154,3 +154,58 @@ for row in json.load(sys.stdin)["rows"]:
 	}
 	each types_of
 }
+
+# owners MEASURE [OPTION…]: what a measure gives to load and to fill
+owners() {
+	assay report --format json --top 1000 --measure "$@" grown.assay |
+		python3 -c 'import json, sys
+d = json.load(sys.stdin)
+r = {x["name"].split("::")[-1]: x["self_amount"] for x in d["rows"]}
+print(r.get("load", 0) >= 8000, r.get("fill", 0) >= 60000, d["amount"] == sum(x["self_amount"] for x in d["rows"]))'
+}
+
+# The vector is made with room for 1,000 numbers in load and grown to 8,000 (or what doubling comes to) by fill;
+# it is at its largest when it is freed by main. Both own it, as one asks.
+made_and_grown() {
+	cat >app.rs <<-'END'
+		#[inline(never)]
+		fn load() -> Vec<u64> { let mut v = Vec::with_capacity(1000); v.push(std::process::id() as u64); v }
+		#[inline(never)]
+		fn fill(v: &mut Vec<u64>) { while v.len() < 8000 { v.push(v.len() as u64) } }
+		fn main() {
+		    let mut v = load();
+		    assay::heap::mark("loaded");
+		    fill(&mut v);
+		    assay::heap::mark("filled");
+		    println!("{}", v.iter().sum::<u64>() > 0);
+		    std::mem::forget(v);
+		}
+	END
+	build "$1" -O -g
+	assay heap -q -o grown.assay -- ./app
+	for measure in peak live leaked; do
+		[ "$(owners $measure)" = 'False True True' ]
+		[ "$(owners $measure --grown last)" = 'False True True' ]
+		[ "$(owners $measure --grown first)" = 'True False True' ]
+	done
+	# at a mark before it grew it is of who made it, either way
+	for grown in last first; do
+		assay report --at loaded --grown $grown grown.assay >at
+		grep -q 'load ' at
+		run -1 grep 'fill ' at
+	done
+	assay report --at filled grown.assay | grep -q 'fill '
+	assay report --at filled --grown first grown.assay | grep -q 'load '
+	# everything else that shows a session
+	assay export --to folded --grown first grown.assay | awk '/load [0-9]+$/ { n += $NF } END { exit n < 64000 }'
+	assay export --to folded grown.assay | awk '/fill [0-9]+$/ { n += $NF } END { exit n < 64000 }'
+	assay flame --grown first -o - grown.assay >first.svg
+	assay flame -o - grown.assay >last.svg
+	[[ $(<first.svg) == *load* && $(<first.svg) != *app::fill* && $(<last.svg) == *app::fill* ]]
+	run -0 assay diff --grown first --marks loaded.. grown.assay
+	[[ $output == *load* && $output != *fill* ]]
+}
+
+@test "a vector that another function grows is of either: who made it, or who grew it" {
+	each made_and_grown
+}

@@ -122,6 +122,25 @@ int as_model_has_measure(const struct as_model *m, enum as_measure measure,
 	return check(m, measure, err);
 }
 
+void as_model_grown_first(struct as_model *m)
+{
+	if (m->heap.by_first)
+		return;
+	m->heap.by_first = true;
+	/* an origin has none itself, and a smaller number: it is as it was recorded */
+	as_vec_foreach (row, &m->heap.rows) {
+		const struct as_m_heap_row *made;
+
+		if (!row->r.origin)
+			continue;
+		made = &m->heap.rows.v[row->r.origin - 1];
+		row->stack = made->stack;
+		row->folded = made->folded;
+		row->r.thread = made->r.thread;
+		row->r.end = made->r.end;
+	}
+}
+
 /* ---- marks ---- */
 
 /* Adds what was live at a mark; sample: per row, AS_NONE where it has none. */

@@ -75,7 +75,8 @@ struct as_m_heap_mark {
 };
 
 struct as_m_heap {
-	bool is; /* the session is of memory */
+	bool is;       /* the session is of memory */
+	bool by_first; /* see as_model_grown_first */
 	struct as_rec_heap info;
 	AS_VEC(struct as_m_heap_row) rows;
 	AS_VEC(struct as_rec_heap_process) processes;
@@ -99,6 +100,12 @@ struct as_model;
  */
 int as_model_measure(struct as_model *m, enum as_measure measure, bool fold,
 		     struct as_error *err);
+/*
+ * Blocks that realloc changed count, in all figures, for the stack and the thread that made them instead
+ * of those that changed them last. Before the measure is chosen; for good. What was allocated before it
+ * was recorded, and with sampling what was not chosen until it grew, stays where it is.
+ */
+void as_model_grown_first(struct as_model *m);
 /*
  * The measure LIVE as it was at a mark: "NAME", of each process the first mark of that name, or
  * "NAME#2" the second, and so on; "" the start of the run, when nothing was there. AS_E_NOTFOUND with

@@ -118,6 +118,8 @@ void as_memory_header(const struct as_model *m, const struct as_style *style,
 		add_mark(m, &b);
 	else
 		as_buf_addf(&b, "%s: %s", as_measure_name(m->measure), describe(m->measure));
+	if (m->heap.by_first)
+		as_buf_adds(&b, "; what grew counts for who made it");
 	as_block_words(out, style, 2, b.p);
 	as_buf_clear(&b);
 }

@@ -79,6 +79,8 @@ void as_report_json_head(const struct as_model *m, double weight, double kept_we
 		as_json_str(j, "measure", as_measure_name(m->measure));
 		if (m->heap.at)
 			as_json_str(j, "mark", m->heap.at);
+		if (m->heap.by_first)
+			as_json_str(j, "grown", "first");
 		as_json_str(j, "unit", as_measure_is_bytes(m->measure) ? "bytes" : "count");
 		as_json_u64(j, "amount", as_memory_whole(weight));
 		as_json_u64(j, "kept_amount", as_memory_whole(kept_weight));

@@ -23,14 +23,14 @@ static uint64_t next(void)
 
 struct block {
 	uint64_t ptr, size, born_allocs;
-	uint32_t tally, owner;
+	uint32_t tally, owner, made; /* made: the tally that first had it */
 	bool grown;
 };
 
 /* The slow way: nothing is lazy. */
 struct oracle {
 	struct block block[SLOTS];
-	struct as_heap_amount live[TALLIES], peak[TALLIES];
+	struct as_heap_amount live[TALLIES], peak[TALLIES], made[TALLIES], made_peak[TALLIES];
 	uint64_t allocs[TALLIES], bytes[TALLIES], frees[TALLIES], ages[TALLIES][64];
 	uint64_t sizes[TALLIES][64], reallocs[TALLIES], chains[TALLIES], ended[TALLIES];
 	uint64_t thread_allocs[THREADS], flow[THREADS][THREADS];
@@ -41,6 +41,7 @@ static void look(struct oracle *o)
 {
 	o->live_bytes = 0;
 	memset(o->live, 0, sizeof o->live);
+	memset(o->made, 0, sizeof o->made);
 	for (int i = 0; i < SLOTS; i++) {
 		struct block *b = &o->block[i];
 
@@ -49,10 +50,13 @@ static void look(struct oracle *o)
 		o->live_bytes += b->size;
 		o->live[b->tally].bytes += b->size;
 		o->live[b->tally].blocks++;
+		o->made[b->made].bytes += b->size;
+		o->made[b->made].blocks++;
 	}
 	if (o->live_bytes > o->peak_bytes) {
 		o->peak_bytes = o->live_bytes;
 		memcpy(o->peak, o->live, sizeof o->peak);
+		memcpy(o->made_peak, o->made, sizeof o->made_peak);
 	}
 }
 
@@ -79,6 +83,7 @@ static void allocate(struct oracle *o, struct as_heap *h, struct block *b, uint3
 	*b = (struct block){.ptr = o->next_ptr += 16,
 			    .size = some_size(),
 			    .tally = tally,
+			    .made = tally,
 			    .owner = thread,
 			    .born_allocs = ++o->thread_allocs[thread]};
 	o->allocs[tally]++;
@@ -119,6 +124,7 @@ static void change(struct oracle *o, struct as_heap *h, struct block *b, uint32_
 	*b = (struct block){.ptr = c.new_ptr,
 			    .size = c.size_bytes,
 			    .tally = tally,
+			    .made = b->made,
 			    .owner = thread,
 			    .born_allocs = o->thread_allocs[thread] - age,
 			    .grown = true};
@@ -139,6 +145,50 @@ static void step(struct oracle *o, struct as_heap *h, uint64_t want)
 	look(o);
 }
 
+/* Of a stack: its own tally, and those of blocks that others made and it changed. */
+struct sums {
+	struct as_heap_amount live, peak, made, made_peak;
+	uint64_t allocs, bytes, frees, reallocs, chains, ages[64], sizes[64];
+};
+
+static void add_amount(struct as_heap_amount *to, const struct as_heap_amount *a)
+{
+	to->blocks += a->blocks;
+	to->bytes += a->bytes;
+}
+
+static void add_tally(struct sums *s, const struct as_heap_tally *t)
+{
+	add_amount(&s->live, &t->live);
+	add_amount(&s->peak, &t->peak);
+	s->allocs += t->allocs;
+	s->bytes += t->bytes;
+	s->frees += t->frees;
+	s->reallocs += t->growth ? t->growth->reallocs : 0;
+	s->chains += t->growth ? t->growth->chains : 0;
+	for (uint32_t k = 0; k < 64; k++) {
+		s->ages[k] += as_histogram_get(&t->ages, k);
+		s->sizes[k] += as_histogram_get(&t->sizes, k);
+	}
+}
+
+static struct sums sums_of(const struct as_heap *h, uint32_t i)
+{
+	struct sums s = {0};
+
+	for (uint32_t k = 0; k < h->tallies.n; k++) {
+		const struct as_heap_tally *t = &h->tallies.v[k];
+
+		if (t->key.thread * STACKS + t->key.stack == i)
+			add_tally(&s, t);
+		if ((t->origin ? t->origin - 1 : k) != i)
+			continue;
+		add_amount(&s.made, &t->live);
+		add_amount(&s.made_peak, &t->peak);
+	}
+	return s;
+}
+
 static void compare(const struct oracle *o, const struct as_heap *h)
 {
 	uint64_t peak = 0;
@@ -146,22 +196,23 @@ static void compare(const struct oracle *o, const struct as_heap *h)
 	assert_int_equal(h->sum[AS_HEAP_BLOCKS].live.bytes, o->live_bytes);
 	assert_int_equal(h->sum[AS_HEAP_BLOCKS].peak.bytes, o->peak_bytes);
 	for (uint32_t i = 0; i < TALLIES; i++) {
-		const struct as_heap_tally *t = &h->tallies.v[i];
+		struct sums t = sums_of(h, i);
 
-		assert_int_equal(t->allocs, o->allocs[i]);
-		assert_int_equal(t->bytes, o->bytes[i]);
-		assert_int_equal(t->frees, o->frees[i]);
-		assert_int_equal(t->live.bytes, o->live[i].bytes);
-		assert_int_equal(t->live.blocks, o->live[i].blocks);
-		assert_int_equal(t->peak.bytes, o->peak[i].bytes);
-		assert_int_equal(t->peak.blocks, o->peak[i].blocks);
-		assert_int_equal(t->growth ? t->growth->reallocs : 0, o->reallocs[i]);
-		assert_int_equal(t->growth ? t->growth->chains : 0, o->chains[i]);
-		for (uint32_t k = 0; k < 64; k++) {
-			assert_int_equal(as_histogram_get(&t->ages, k), o->ages[i][k]);
-			assert_int_equal(as_histogram_get(&t->sizes, k), o->sizes[i][k]);
-		}
-		peak += t->peak.bytes;
+		assert_int_equal(t.allocs, o->allocs[i]);
+		assert_int_equal(t.bytes, o->bytes[i]);
+		assert_int_equal(t.frees, o->frees[i]);
+		assert_int_equal(t.live.bytes, o->live[i].bytes);
+		assert_int_equal(t.live.blocks, o->live[i].blocks);
+		assert_int_equal(t.peak.bytes, o->peak[i].bytes);
+		assert_int_equal(t.peak.blocks, o->peak[i].blocks);
+		assert_int_equal(t.made.bytes, o->made[i].bytes);
+		assert_int_equal(t.made.blocks, o->made[i].blocks);
+		assert_int_equal(t.made_peak.bytes, o->made_peak[i].bytes);
+		assert_int_equal(t.reallocs, o->reallocs[i]);
+		assert_int_equal(t.chains, o->chains[i]);
+		assert_memory_equal(t.ages, o->ages[i], sizeof t.ages);
+		assert_memory_equal(t.sizes, o->sizes[i], sizeof t.sizes);
+		peak += t.peak.bytes;
 	}
 	assert_int_equal(peak, o->peak_bytes);
 	as_vec_foreach (f, &h->flows)
