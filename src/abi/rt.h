@@ -48,7 +48,7 @@
 #include <stdint.h>
 
 #define AS_RT_MAGIC   0x3154524153534153ull /* "SASSART1" */
-#define AS_RT_VERSION 4
+#define AS_RT_VERSION 5
 
 /*
  * Kinds of entry, by what the arguments mean. All up to the fourth integer argument reach the
@@ -156,10 +156,11 @@ struct as_rt_home {
 };
 
 #define AS_RT_CONTEXTS      1024
-#define AS_RT_CONTEXT_BYTES 0xd0000u
+#define AS_RT_CONTEXT_BYTES 0xe0000u
 #define AS_RT_CONTEXT_PID   64u
 /* Nodes of a thread between two RESETs. */
-#define AS_RT_NODES         8192u
+#define AS_RT_NODE_BITS     18
+#define AS_RT_NODES         (1u << AS_RT_NODE_BITS)
 
 /* ---- control ---- */
 
@@ -273,11 +274,14 @@ static inline uint32_t as_rt_freed_place(uint64_t ptr)
 
 struct as_rt_pending_set {
 	uint64_t block[AS_RT_WAYS]; /* address << 16 | AS_RT_TOLD | size; 0: none */
-	uint64_t what[AS_RT_WAYS];  /* node | hook << 16 | serial << 32 */
+	uint64_t what[AS_RT_WAYS];  /* node | hook << AS_RT_WHAT_HOOK | serial << 32 */
 	uint64_t born_us[AS_RT_WAYS];
 	uint64_t after[AS_RT_WAYS];
 };
-#define AS_RT_TOLD 0x8000u
+#define AS_RT_TOLD         0x8000u
+#define AS_RT_WHAT_HOOK    20
+#define AS_RT_WHAT_NODE(w) ((uint32_t)(w)&0xfffffu)
+#define AS_RT_WHAT_ID(w)   ((uint32_t)(w) >> AS_RT_WHAT_HOOK)
 
 struct as_rt_sum_set {
 	uint64_t key[AS_RT_WAYS];  /* 0: none */
@@ -285,16 +289,16 @@ struct as_rt_sum_set {
 };
 #define AS_RT_SUM_SHIFT 40
 
-/* Bits of a key, from the lowest: node 13, hooks of the allocation 12 and of the free 12; the numbers of
- * bits of the size 5, of the age in allocations of the thread 6, of the time in microseconds 6. */
+/* Bits of a key, from the lowest: node 20, hook of the allocation 12 (as in `what`), hook of the free 12;
+ * the numbers of bits of the size 5, of the age in allocations of the thread 6, of the time in us 6. */
 #define AS_RT_SUM_SET      (1ull << 63)
-#define AS_RT_SUM_NODE(k)  ((uint32_t)(k)&0x1fffu)
-#define AS_RT_SUM_ALLOC(k) ((uint32_t)((k) >> 13) & 0xfffu)
-#define AS_RT_SUM_FREE(k)  ((uint32_t)((k) >> 25) & 0xfffu)
-#define AS_RT_SUM_SIZE(k)  ((uint32_t)((k) >> 37) & 31u)
-#define AS_RT_SUM_AGE(k)   ((uint32_t)((k) >> 42) & 63u)
-#define AS_RT_SUM_TIME(k)  ((uint32_t)((k) >> 48) & 63u)
-#define AS_RT_SUM_KEY_BITS (AS_RT_SUM_SET | ((1ull << 54) - 1))
+#define AS_RT_SUM_NODE(k)  AS_RT_WHAT_NODE(k)
+#define AS_RT_SUM_ALLOC(k) AS_RT_WHAT_ID(k)
+#define AS_RT_SUM_FREE(k)  ((uint32_t)((k) >> 32) & 0xfffu)
+#define AS_RT_SUM_SIZE(k)  ((uint32_t)((k) >> 44) & 31u)
+#define AS_RT_SUM_AGE(k)   ((uint32_t)((k) >> 49) & 63u)
+#define AS_RT_SUM_TIME(k)  ((uint32_t)((k) >> 55) & 63u)
+#define AS_RT_SUM_KEY_BITS (AS_RT_SUM_SET | ((1ull << 61) - 1))
 
 /* 4096 bytes and the tables. Zeroed by the recorder when their thread is gone. */
 struct as_rt_tables {

@@ -34,8 +34,7 @@ struct as_heap_drain *as_heap_drain_new(const struct as_heap_area *area,
 
 static void clear_ring(struct as_drain_ring *r)
 {
-	as_vec_clear(&r->nodes);
-	as_vec_clear(&r->once);
+	as_drain_nodes_clear(r);
 	free(r->seen);
 	r->seen = NULL;
 }
@@ -213,8 +212,7 @@ static uint64_t run(struct as_heap_drain *d, struct as_drain_ring *r, uint64_t b
 
 static void add_ring(struct as_heap_drain *d, uint32_t index)
 {
-	struct as_drain_ring r = {
-		.index = index, .process = AS_HEAP_NONE, .bare = {AS_HEAP_NONE, AS_HEAP_NONE}};
+	struct as_drain_ring r = {.index = index, .process = AS_HEAP_NONE};
 	size_t bytes = AS_RT_RING_HEAD_BYTES + (size_t)d->area.ring_bytes;
 
 	r.ring = (struct as_rt_ring *)((uint8_t *)d->area.rings + index * bytes);

@@ -12,13 +12,17 @@ struct as_drain_process {
 	struct as_map64 thread_of; /* tid -> thread of the heap */
 };
 
-struct as_drain_node {
-	uint32_t id, parent; /* id 0: not told */
+struct as_drain_node { /* as told */
 	uint64_t avma;
-	uint32_t flags, end;
-	/* As of `turn` of the mappings; tally of each domain, AS_HEAP_NONE: not yet */
-	uint32_t stack, turn, tally[AS_HEAP_DOMAINS];
+	uint32_t id, parent;
+	uint8_t flags, end;
+	bool known;
 };
+struct as_drain_leaf { /* of the same number; AS_HEAP_NONE: not looked for yet */
+	uint32_t stack;
+	uint32_t tally; /* of blocks; with AS_DRAIN_COMPLETE where the stack is */
+};
+#define AS_DRAIN_COMPLETE (1u << 31)
 
 union as_drain_record {
 	struct as_rt_head head;
@@ -59,8 +63,9 @@ struct as_drain_ring {
 	uint32_t process; /* index; AS_HEAP_NONE: not wanted, or not known */
 	uint32_t tid, thread;
 	AS_VEC(struct as_drain_node) nodes;
+	AS_VEC(struct as_drain_leaf) leaves; /* as of that turn of the process's mappings */
+	uint32_t turn;
 	AS_VEC(struct as_drain_node) once;
-	uint32_t bare[AS_HEAP_DOMAINS]; /* tallies without a stack */
 	/* what the target sums up: see pairs.c */
 	struct as_rt_tables *tables;
 	struct as_rt_sum_set *seen;    /* as taken over so far; NULL: nothing */
@@ -121,6 +126,7 @@ uint64_t as_drain_stamp_now(void);
 /* nodes.c */
 void as_drain_node_add(struct as_drain_ring *r, const struct as_rt_rec_node *rec);
 void as_drain_nodes_reset(struct as_drain_ring *r);
+void as_drain_nodes_clear(struct as_drain_ring *r);
 bool as_drain_knows(const struct as_drain_ring *r, uint32_t node);
 /* The tally of an event that names this node, or of n of them. */
 uint32_t as_drain_tally_many(struct as_heap_drain *d, struct as_drain_ring *r, uint32_t node,

@@ -62,7 +62,6 @@ static void begin_thread(struct as_heap_drain *d, struct as_drain_ring *r,
 			 const struct as_rt_rec_thread *rec)
 {
 	as_drain_nodes_reset(r);
-	r->bare[0] = r->bare[1] = AS_HEAP_NONE;
 	r->resets = 0;
 	r->time_ns = AS_MAX(r->time_ns, rec->clock_ns);
 	r->tid = rec->tid;

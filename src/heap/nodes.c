@@ -4,45 +4,70 @@
 #include "heap/drain_priv.h"
 #include "session/session.h"
 
-enum { NODES_MAX = 1 << 16, ONCE_MAX = 1 << 14, DEPTH_MAX = 1 << 14 };
+_Static_assert(AS_LIVE_TALLIES <= AS_DRAIN_COMPLETE, "a bit is free");
+
+enum { ONCE_MAX = 1 << 14, DEPTH_MAX = 1 << 14 };
 
 void as_drain_nodes_reset(struct as_drain_ring *r)
 {
 	r->nodes.n = 0;
+	r->leaves.n = 0;
 	r->once.n = 0;
+	as_vec_push(&r->leaves,
+		    (struct as_drain_leaf){AS_HEAP_NONE, AS_HEAP_NONE}); /* no stack */
+}
+
+void as_drain_nodes_clear(struct as_drain_ring *r)
+{
+	as_vec_clear(&r->nodes);
+	as_vec_clear(&r->leaves);
+	as_vec_clear(&r->once);
 }
 
 void as_drain_node_add(struct as_drain_ring *r, const struct as_rt_rec_node *rec)
 {
-	struct as_drain_node n = {.id = rec->id,
-				  .parent = rec->parent,
-				  .avma = rec->avma,
-				  .flags = rec->flags,
-				  .end = rec->end < AS_END_COUNT_ ? rec->end : AS_END_BAD,
-				  .stack = AS_HEAP_NONE,
-				  .tally = {AS_HEAP_NONE, AS_HEAP_NONE}};
+	const struct as_drain_node n = {
+		.id = rec->id,
+		.parent = rec->parent,
+		.avma = rec->avma,
+		.flags = (uint8_t)rec->flags,
+		.end = (uint8_t)(rec->end < AS_END_COUNT_ ? rec->end : AS_END_BAD),
+		.known = true};
 
 	if (rec->id & AS_RT_NODE_ONCE) {
 		if (r->once.n < ONCE_MAX)
 			as_vec_push(&r->once, n);
 		return;
 	}
-	if (!rec->id || rec->id >= NODES_MAX)
+	if (!rec->id || rec->id >= AS_RT_NODES)
 		return;
 	while (r->nodes.n <= rec->id)
 		as_vec_push(&r->nodes, (struct as_drain_node){0});
+	while (r->leaves.n <= rec->id)
+		as_vec_push(&r->leaves, (struct as_drain_leaf){AS_HEAP_NONE, AS_HEAP_NONE});
 	r->nodes.v[rec->id] = n;
+	r->leaves.v[rec->id] = (struct as_drain_leaf){AS_HEAP_NONE, AS_HEAP_NONE};
 }
 
-static struct as_drain_node *find(const struct as_drain_ring *r, uint32_t id)
+static const struct as_drain_node *find(const struct as_drain_ring *r, uint32_t id)
 {
 	if (!(id & AS_RT_NODE_ONCE))
-		return id < r->nodes.n && r->nodes.v[id].id ? &r->nodes.v[id] : NULL;
+		return id < r->nodes.n && r->nodes.v[id].known ? &r->nodes.v[id] : NULL;
 	for (size_t i = r->once.n; i-- > 0;) {
 		if (r->once.v[i].id == id)
 			return &r->once.v[i];
 	}
 	return NULL;
+}
+
+/* Where modules were mapped or unmapped all addresses may mean something else. */
+static void follow_turn(struct as_drain_ring *r, const struct as_drain_process *p)
+{
+	if (r->turn == p->turn)
+		return;
+	r->turn = p->turn;
+	as_vec_foreach (leaf, &r->leaves)
+		*leaf = (struct as_drain_leaf){AS_HEAP_NONE, AS_HEAP_NONE};
 }
 
 /* The byte before a return address is in the call: it may be the last of its function. */
@@ -66,20 +91,20 @@ static uint32_t frame_of(struct as_heap_drain *d, struct as_drain_process *p, ui
 	return frame;
 }
 
-/* Nodes from id up to one whose stack is known (which is returned, NULL: none) into d->path.
- * False: a node is missing, or they go round in a circle. */
-static bool climb(struct as_heap_drain *d, const struct as_drain_ring *r, uint32_t turn,
-		  uint32_t id, const struct as_drain_node **ret)
+/* Nodes from id up to one whose stack is known (*ret; AS_HEAP_NONE: none) into d->path. False: a node is
+ * missing, or they go round in a circle. */
+static bool climb(struct as_heap_drain *d, const struct as_drain_ring *r, uint32_t id,
+		  uint32_t *ret)
 {
-	*ret = NULL;
+	*ret = AS_HEAP_NONE;
 	d->path.n = 0;
 	while (id) {
 		const struct as_drain_node *n = find(r, id);
 
 		if (!n || d->path.n >= DEPTH_MAX)
 			return false;
-		if (n->turn == turn && n->stack != AS_HEAP_NONE) {
-			*ret = n;
+		if (!(id & AS_RT_NODE_ONCE) && r->leaves.v[id].stack != AS_HEAP_NONE) {
+			*ret = r->leaves.v[id].stack;
 			return true;
 		}
 		as_vec_push(&d->path, id);
@@ -91,18 +116,16 @@ static bool climb(struct as_heap_drain *d, const struct as_drain_ring *r, uint32
 static uint32_t stack_of(struct as_heap_drain *d, struct as_drain_ring *r,
 			 struct as_drain_process *p, uint32_t id)
 {
-	const struct as_drain_node *from;
-	uint32_t up = AS_HEAP_NONE;
+	uint32_t up;
 
-	if (!climb(d, r, p->turn, id, &from)) {
+	if (!climb(d, r, id, &up)) {
 		p->pub.bad++;
 		return AS_HEAP_NONE;
 	}
-	if (from)
-		up = from->stack;
 	while (d->path.n) {
-		struct as_drain_node *n = find(r, d->path.v[--d->path.n]);
-		struct as_heap_stack s = {.parent = up, .end = (uint8_t)n->end};
+		uint32_t at = d->path.v[--d->path.n];
+		const struct as_drain_node *n = find(r, at);
+		struct as_heap_stack s = {.parent = up, .end = n->end};
 
 		if (up != AS_HEAP_NONE && !(n->flags & AS_RT_NODE_TRUNCATED))
 			s.end = d->stacks->stacks.v[up].end;
@@ -112,10 +135,8 @@ static uint32_t stack_of(struct as_heap_drain *d, struct as_drain_ring *r,
 		up = as_heap_stack_of(d->stacks, &s);
 		if (up == AS_HEAP_NONE)
 			return up;
-		if (n->stack != up)
-			n->tally[0] = n->tally[1] = AS_HEAP_NONE;
-		n->stack = up;
-		n->turn = p->turn;
+		if (!(at & AS_RT_NODE_ONCE))
+			r->leaves.v[at].stack = up;
 	}
 	return up;
 }
@@ -125,33 +146,40 @@ bool as_drain_knows(const struct as_drain_ring *r, uint32_t node)
 	return !node || find(r, node);
 }
 
+static uint32_t tally_of(struct as_heap_drain *d, const struct as_drain_ring *r, uint32_t stack,
+			 enum as_heap_domain domain)
+{
+	return as_heap_tally(
+		d->processes.v[r->process].pub.heap,
+		&(struct as_heap_key){
+			r->thread, stack == AS_HEAP_NONE ? AS_HEAP_NO_STACK : stack, domain});
+}
+
 uint32_t as_drain_tally_many(struct as_heap_drain *d, struct as_drain_ring *r, uint32_t node,
 			     enum as_heap_domain domain, uint64_t n_events)
 {
 	struct as_drain_process *p = &d->processes.v[r->process];
-	struct as_drain_node *n = node ? find(r, node) : NULL;
-	uint32_t *tally = &r->bare[domain], stack = AS_HEAP_NONE;
+	bool kept = node < r->leaves.n && domain == AS_HEAP_BLOCKS, complete;
+	uint32_t stack, tally;
 
-	if (n && n->turn == p->turn && n->tally[domain] != AS_HEAP_NONE) {
-		stack = n->stack;
-		tally = &n->tally[domain];
-	} else if (n) {
-		stack = stack_of(d, r, p, node);
-		if (stack != AS_HEAP_NONE)
-			tally = &n->tally[domain];
+	follow_turn(r, p);
+	if (kept && r->leaves.v[node].tally != AS_HEAP_NONE) {
+		tally = r->leaves.v[node].tally;
+		complete = tally & AS_DRAIN_COMPLETE;
+		tally &= ~AS_DRAIN_COMPLETE;
+	} else {
+		stack = node && find(r, node) ? stack_of(d, r, p, node) : AS_HEAP_NONE;
+		complete =
+			stack != AS_HEAP_NONE && d->stacks->stacks.v[stack].end == AS_END_ROOT;
+		tally = tally_of(d, r, stack, domain);
+		if (kept && (stack != AS_HEAP_NONE || !node))
+			r->leaves.v[node].tally = tally | (complete ? AS_DRAIN_COMPLETE : 0);
 	}
-	if (*tally == AS_HEAP_NONE)
-		*tally = as_heap_tally(
-			p->pub.heap,
-			&(struct as_heap_key){r->thread,
-					      stack == AS_HEAP_NONE ? AS_HEAP_NO_STACK : stack,
-					      domain});
-	if (stack != AS_HEAP_NONE && d->stacks->stacks.v[stack].end == AS_END_ROOT)
+	if (complete)
 		p->pub.complete += n_events;
 	else
 		p->pub.cut += n_events;
-	stack = *tally;
 	if (node & AS_RT_NODE_ONCE)
 		r->once.n = 0;
-	return stack;
+	return tally;
 }

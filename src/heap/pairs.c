@@ -133,8 +133,8 @@ static void read_block(const struct as_rt_pending_set *s, uint32_t way, struct b
 	as_vec_push(to, (struct block){.ptr = block >> 16,
 				       .size_bytes = block & (AS_RT_TOLD - 1),
 				       .after = after,
-				       .node = (uint32_t)what & 0xffff,
-				       .hook = (uint16_t)(what >> 16),
+				       .node = AS_RT_WHAT_NODE(what),
+				       .hook = (uint16_t)AS_RT_WHAT_ID(what),
 				       .serial = (uint32_t)(what >> 32)});
 }
 

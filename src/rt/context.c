@@ -65,11 +65,10 @@ static void set_up(struct rt_context *c, const struct as_rt_home *home, uint32_t
 		   uint64_t fs)
 {
 	bool used = c->self != 0;
-	clear_bytes(c, offsetof(struct rt_context, node));
-	if (used) {
-		clear_bytes(c->child, sizeof c->child);
+	clear_bytes(c, offsetof(struct rt_context, nodes_number));
+	if (used)
 		clear_bytes(c->rule, sizeof c->rule);
-	}
+	as_rt_forget_nodes(c);
 	c->control = (const struct as_rt_control *)(uintptr_t)home->control;
 	c->home = home;
 	c->ring = (struct as_rt_ring *)(uintptr_t)(home->rings +
@@ -79,7 +78,6 @@ static void set_up(struct rt_context *c, const struct as_rt_home *home, uint32_t
 	c->mask = home->ring_bytes - 1;
 	c->room = home->ring_bytes - AS_RT_RING_SLACK;
 	c->limit = rt_load(&c->ring->consumed) + c->room;
-	c->nnodes = 1;
 	c->own_lo = c->other_lo = 1;
 	c->modules_seq = *(const volatile uint32_t *)&c->control->modules_seq;
 	c->clock_ns = rt_load(&c->control->clock_ns);

@@ -13,8 +13,8 @@ static struct rt_birth birth_at(const struct as_rt_pending_set *s, uint32_t way)
 	uint64_t what = s->what[way];
 	return (struct rt_birth){.ptr = s->block[way] >> 16,
 				 .size = s->block[way] & (AS_RT_TOLD - 1),
-				 .node = (uint32_t)what & 0xffff,
-				 .hook = (uint16_t)(what >> 16),
+				 .node = AS_RT_WHAT_NODE(what),
+				 .hook = (uint16_t)AS_RT_WHAT_ID(what),
 				 .serial = (uint32_t)(what >> 32)};
 }
 
@@ -253,7 +253,8 @@ static inline void put(struct rt_context *c, struct place p, const struct rt_bir
 	struct as_rt_pending_set *s = p.set;
 	uint32_t way = p.way;
 	uint64_t after = c->control->freed[as_rt_freed_place(b->ptr)];
-	s->what[way] = b->node | (uint64_t)b->hook << 16 | (uint64_t)b->serial << 32;
+	s->what[way] =
+		b->node | (uint32_t)b->hook << AS_RT_WHAT_HOOK | (uint64_t)b->serial << 32;
 	s->born_us[way] = c->tables->now_us;
 	s->after[way] = after ? after : 1;
 	RT_BARRIER();
@@ -372,10 +373,9 @@ enum rt_end as_rt_end_block(struct rt_context *c, uint64_t ptr, uint16_t hook)
 	leave_pending(t, size);
 	uint32_t age = (uint32_t)c->serial - (uint32_t)(what >> 32);
 	add_to_sum(c,
-		   AS_RT_SUM_SET | (what & 0x1fff) | (what >> 16 & 0xfff) << 13 |
-			   (uint64_t)hook << 25 | (uint64_t)rt_bits(size) << 37 |
-			   (uint64_t)rt_bits(age) << 42 |
-			   (uint64_t)rt_bits(t->now_us - s->born_us[way]) << 48,
+		   AS_RT_SUM_SET | (uint32_t)what | (uint64_t)hook << 32 |
+			   (uint64_t)rt_bits(size) << 44 | (uint64_t)rt_bits(age) << 49 |
+			   (uint64_t)rt_bits(t->now_us - s->born_us[way]) << 55,
 		   size);
 	rt_change_ends(t);
 	return RT_END_SUMMED;

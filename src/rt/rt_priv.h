@@ -57,10 +57,9 @@ struct rt_node {
 	uint64_t slot; /* address of the return address */
 	uint64_t ra;
 	uint64_t fp;     /* with NEEDS_FP: rbp in the frame returned to */
-	uint16_t parent; /* index, 0: none */
+	uint32_t parent; /* index, 0: none */
 	int16_t fp_off;  /* from the frame's CFA */
 	uint16_t flags;
-	uint16_t reserved;
 };
 
 /* A frame that was walked over, innermost first. */
@@ -85,6 +84,7 @@ struct rt_stack {
 	uint64_t last_avma; /* the highest of its words */
 	uint32_t node;
 	uint32_t pairs; /* position of the first, as ever counted */
+	uint32_t number;
 	uint16_t npairs;
 	bool needs_fp;
 };
@@ -92,32 +92,44 @@ struct rt_stack {
 /* By innermost frame: the stacks it had last, and first. The first one's places are hashed. */
 struct rt_leaf {
 	uint32_t last, shape; /* number of a stack; 0: none */
-	bool varied;          /* the last time it was another than the time before */
+	bool varied;          /* it was another than `last` the last time */
+	bool walked; /* some have their words in other places than the first, and are found by way 3 */
+	bool far; /* the last time that was so, and its last node was not the one */
 };
 
 /*
  * What the words in the places of an innermost frame's first stack hash to, and whose they are.
  * With node: of a stack with its words in just these places, so that an equal hash (64 bits) is
- * the stack. Else stack `number` is the one to compare.
+ * the stack; it is of the nodes of that number. Else stack `number` is the one to compare.
  */
 struct rt_path {
 	uint64_t hash;
 	uint32_t number, node;
 };
 
-#define RT_DEPTH_MAX      1024u
-#define RT_STACKS         1024u
-#define RT_PAIRS          16384u
-#define RT_PAIRS_MAX      512u /* of one stack: deeper ones are verified by their nodes */
-#define RT_LEAVES         2048u
-#define RT_PATH_SETS      1024u
-#define RT_PATH_WAYS      4u
-#define RT_RULES          1024u
-#define RT_CHILD_WAYS     8u
-#define RT_CHILD_SETS     2048u
-#define RT_PROBES         16384u
-#define RT_ROOT_DEPTH     4u
-#define RT_NODE_TAG_SHIFT 13 /* AS_RT_NODES is 1 << 13 */
+#define RT_DEPTH_MAX        1024u
+#define RT_STACKS           1024u
+#define RT_PAIRS            16384u
+#define RT_PAIRS_MAX        512u /* of one stack: deeper ones are verified by their nodes */
+#define RT_LEAVES           2048u
+#define RT_PATH_SETS        65536u
+#define RT_PATH_SETS_LEAST  1024u
+#define RT_PATH_WAYS        4u
+#define RT_RULES            1024u
+#define RT_CHILD_WAYS       8u
+#define RT_CHILD_SETS       65536u
+#define RT_CHILD_SETS_LEAST 2048u
+#define RT_NODES_LEAST      8192u
+#define RT_PROBES           16384u
+#define RT_ROOT_DEPTH       4u
+
+/* The tables of nodes of a thread with many stacks: mapped when they are needed. They are used as far as that is so,
+ * and no page is touched before. */
+struct rt_nodes {
+	struct rt_node node[AS_RT_NODES];
+	uint32_t child[RT_CHILD_SETS][RT_CHILD_WAYS];
+	struct rt_path path[RT_PATH_SETS][RT_PATH_WAYS];
+};
 
 struct rt_context {
 	/* fs:[0] == gs:[0] is the fast path's test; self is at gs:[8]. */
@@ -143,10 +155,7 @@ struct rt_context {
 	uint32_t nnodes; /* node[0] is none */
 	uint32_t once_id;
 	uint32_t lost_heartbeat; /* heartbeat when the last wait for room was in vain */
-	uint32_t stack_count;    /* stacks kept so far; those up to stack_base are void */
-	uint32_t stack_base;
-	uint32_t pair_count;
-	bool need_reset; /* the reader lacks nodes: RESET before the next */
+	bool need_reset;         /* the reader lacks nodes: RESET before the next */
 	uint16_t nroot;
 	/* Where the last call that was found to be nested came from. */
 	uint64_t nested_ra, nested_gap;
@@ -170,16 +179,30 @@ struct rt_context {
 	/* The outermost frames of this thread, for stacks too deep to be followed to there. */
 	struct rt_seen root[RT_ROOT_DEPTH];
 
-	_Alignas(4096) struct rt_node node[AS_RT_NODES];
-	uint32_t child[RT_CHILD_SETS]
-		      [RT_CHILD_WAYS]; /* index | tag << 13, by parent, slot, ra */
-	uint16_t probe[RT_PROBES];     /* index, by slot and ra: the last one */
+	/* What comes from here on outlives the owner: nodes that are in use are those of `nodes_number`. */
+	_Alignas(4096) uint32_t nodes_number; /* how often they were forgotten */
+	uint32_t child_sets, path_sets;       /* that are in use: 0, or a power of two */
+	uint32_t max_nodes;                   /* a power of two */
+	bool no_more;                         /* memory for `many` was refused */
+	struct rt_node *node;                 /* node[0] is none */
+	uint32_t (*child)[RT_CHILD_WAYS];     /* index | tag, by parent, slot, ra */
+	struct rt_path (*path)[RT_PATH_WAYS]; /* by hash */
+	uint32_t npaths;                      /* written since `path` had its size */
+	uint32_t stack_count; /* stacks kept so far; those up to stack_base are void */
+	uint32_t stack_base;
+	uint32_t pair_count;
+
 	struct rt_rule rule[RT_RULES];
 	struct rt_seen seen[RT_DEPTH_MAX];
 	struct rt_leaf leaf[RT_LEAVES];
-	_Alignas(64) struct rt_path path[RT_PATH_SETS][RT_PATH_WAYS]; /* by hash */
+	uint32_t probe[RT_PROBES]; /* index, by slot and ra: the last one */
 	struct rt_stack stack[RT_STACKS];
 	struct rt_pair pair[RT_PAIRS];
+	/* What a thread begins with, and what it has when that was full; NULL: it was not, or cannot be had. */
+	struct rt_nodes *many;
+	_Alignas(4096) struct rt_node node0[RT_NODES_LEAST];
+	_Alignas(64) uint32_t child0[RT_CHILD_SETS_LEAST][RT_CHILD_WAYS];
+	_Alignas(64) struct rt_path path0[RT_PATH_SETS_LEAST][RT_PATH_WAYS];
 };
 _Static_assert(sizeof(struct rt_context) <= AS_RT_CONTEXT_BYTES, "context");
 _Static_assert(sizeof(struct rt_node) == 32, "two to a line");
@@ -187,8 +210,10 @@ _Static_assert(offsetof(struct rt_context, process) == AS_RT_CONTEXT_PID, "the t
 
 /* ---- system calls ---- */
 
+#define RT_SYS_MMAP          9
 #define RT_SYS_MUNMAP        11
 #define RT_SYS_SIGPROCMASK   14
+#define RT_SYS_MADVISE       28
 #define RT_SYS_NANOSLEEP     35
 #define RT_SYS_GETPID        39
 #define RT_SYS_ARCH_PRCTL    158
@@ -206,6 +231,20 @@ static inline int64_t rt_syscall(int64_t n, uint64_t a, uint64_t b, uint64_t c, 
 	__asm__ volatile("syscall"
 			 : "=a"(ret)
 			 : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10)
+			 : "rcx", "r11", "memory");
+	return ret;
+}
+
+static inline int64_t rt_syscall6(int64_t n, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
+				  uint64_t e, uint64_t f)
+{
+	register uint64_t r10 __asm__("r10") = d;
+	register uint64_t r8 __asm__("r8") = e;
+	register uint64_t r9 __asm__("r9") = f;
+	int64_t ret;
+	__asm__ volatile("syscall"
+			 : "=a"(ret)
+			 : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
 			 : "rcx", "r11", "memory");
 	return ret;
 }
@@ -392,6 +431,9 @@ static inline __attribute__((always_inline)) bool rt_emit(struct rt_context *c, 
 /* ---- stacks ---- */
 
 bool as_rt_readable(struct rt_context *c, uint64_t avma);
+
+/* No node is known any more, and no stack. */
+void as_rt_forget_nodes(struct rt_context *c);
 
 /* 8 bytes of the running thread's stack; false where they cannot be read. Never faults. */
 static inline bool rt_readable(struct rt_context *c, uint64_t avma)

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Stacks as nodes. What a walk finds depends on the words of memory it reads and nothing else, so
- * a stack that was captured before is the same when all those words are. Three ways, cheapest
- * first; 1 and 3 are exact, 2 is as far as 64 bits tell:
+ * a stack that was captured before is the same when all those words are. Four ways, cheapest
+ * first; 1 and 4 are exact, 2 and 3 are as far as 64 bits tell:
  *
  * 1. The last stack with this innermost frame (its slot and return address), as a flat list of
  *    words to compare: half a nanosecond a frame.
  * 2. One of the others with this innermost frame, by a hash of what is now in the places where the
  *    first of them had its words: the stack itself where its words are in the same places, else
  *    the one to compare as in 1.
- * 3. Node by node: the last node with this frame, and its parents as long as memory holds what
+ * 3. Where stacks of this innermost frame have their words in different places: by a hash of the frames
+ *    that the unwind rules lead to. Nothing is read but the stack and the rules.
+ * 4. Node by node: the last node with this frame, and its parents as long as memory holds what
  *    they remember. Where it does not, one frame is unwound by the compact table and the search
  *    goes on from there. The frames passed on the way become children of what was found: known
  *    ones, mostly, else new nodes.
@@ -171,7 +173,7 @@ static uint16_t flags_of(const struct as_rt_rule *r, int16_t *ret_off)
 
 static struct rt_node *node_at(struct rt_context *c, uint32_t index)
 {
-	return &c->node[index & (AS_RT_NODES - 1)];
+	return &c->node[index & (c->max_nodes - 1)];
 }
 
 static uint32_t probe_place(uint64_t slot, uint64_t ra)
@@ -254,7 +256,7 @@ static inline struct rt_stack *stack_of(struct rt_context *c, uint32_t number,
 					const struct rt_frame *frame)
 {
 	struct rt_stack *s = stack_at(c, number);
-	if (number <= c->stack_base || c->stack_count - number >= RT_STACKS ||
+	if (number <= c->stack_base || s->number != number ||
 	    c->pair_count - s->pairs > RT_PAIRS || s->slot != (uintptr_t)&frame->ra ||
 	    s->ra != frame->ra)
 		return 0;
@@ -300,18 +302,56 @@ static uint64_t hash_words(struct rt_context *c, const struct rt_stack *shape,
 	return a ^ a >> 32;
 }
 
-/* The path of this hash; else one that may be written in its place. */
-static struct rt_path *path_at(struct rt_context *c, uint64_t hash)
+static uint32_t path_set(const struct rt_context *c, uint64_t hash)
 {
-	struct rt_path *p = c->path[hash >> 40 & (RT_PATH_SETS - 1)];
-	uint32_t oldest = 0;
-	for (uint32_t i = 0; i < RT_PATH_WAYS; i++) {
+	return (uint32_t)(hash >> 40) & (c->path_sets - 1);
+}
+
+static struct rt_path *find_path(struct rt_context *c, uint64_t hash)
+{
+	struct rt_path *p = c->path[path_set(c, hash)];
+	for (uint32_t i = 0; i < RT_PATH_WAYS; i++)
 		if (p[i].hash == hash)
 			return &p[i];
-		if (p[i].number < p[oldest].number)
-			oldest = i;
-	}
-	return &p[oldest];
+	return 0;
+}
+
+/* Twice as many sets, each path in the one it belongs to. */
+static void grow_paths(struct rt_context *c)
+{
+	uint32_t before = c->path_sets;
+	c->path_sets = 2 * before;
+	c->npaths = 0;
+	for (uint32_t set = 0; set < before; set++)
+		for (uint32_t i = 0; i < RT_PATH_WAYS; i++) {
+			struct rt_path *p = &c->path[set][i], *to = &c->path[set + before][i];
+			*to = (struct rt_path){0};
+			if (path_set(c, p->hash) == set)
+				continue;
+			*to = *p;
+			*p = (struct rt_path){0};
+		}
+}
+
+/* In place of the one with this hash, else of one that is void, else of any. */
+static void put_path(struct rt_context *c, uint64_t hash, uint32_t number, uint32_t node)
+{
+	if (c->npaths >= 2 * c->path_sets && c->many && c->path_sets < RT_PATH_SETS)
+		grow_paths(c);
+	struct rt_path *set = c->path[path_set(c, hash)], *to = find_path(c, hash);
+	for (uint32_t i = 0; !to && i < RT_PATH_WAYS; i++)
+		if (set[i].node ? set[i].number != c->nodes_number
+				: set[i].number <= c->stack_base)
+			to = &set[i];
+	if (!to)
+		to = &set[hash >> 20 & (RT_PATH_WAYS - 1)];
+	*to = (struct rt_path){hash, number, node};
+	c->npaths++;
+}
+
+static struct rt_leaf *leaf_at(struct rt_context *c, const struct rt_frame *frame)
+{
+	return &c->leaf[probe_place((uintptr_t)&frame->ra, frame->ra) & (RT_LEAVES - 1)];
 }
 
 /* A stack captured before, by ways 1 and 2; 0: none. Its words are on the thread's own stack. */
@@ -320,19 +360,20 @@ static inline uint32_t find_stack(struct rt_context *c, const struct rt_frame *f
 	uint64_t slot = (uintptr_t)&frame->ra;
 	if (RT_UNLIKELY(slot < c->own_lo || slot > c->own_last))
 		return 0;
-	struct rt_leaf *leaf = &c->leaf[probe_place(slot, frame->ra) & (RT_LEAVES - 1)];
+	struct rt_leaf *leaf = leaf_at(c, frame);
 	const struct rt_stack *s, *last = stack_of(c, leaf->last, frame);
 	if (RT_LIKELY(last && !leaf->varied) && same_stack(c, last, frame))
 		return last->node;
 	const struct rt_stack *shape = stack_of(c, leaf->shape, frame);
 	if (shape && shape->last_avma <= c->own_last) {
-		uint64_t hash = hash_words(c, shape, frame);
-		const struct rt_path *p = path_at(c, hash);
-		if (p->hash == hash && p->number > c->stack_base) {
+		const struct rt_path *p = find_path(c, hash_words(c, shape, frame));
+		if (p && p->node && p->number == c->nodes_number) {
+			leaf->varied = !last || last->node != p->node;
+			return p->node;
+		}
+		if (p && !p->node) {
 			leaf->varied = p->number != leaf->last;
 			leaf->last = p->number;
-			if (p->node)
-				return p->node;
 			s = stack_of(c, p->number, frame);
 			if (s && same_stack(c, s, frame))
 				return s->node;
@@ -369,42 +410,197 @@ static bool add_pairs(struct rt_context *c, struct rt_stack *s)
 	return true;
 }
 
-static bool same_places(struct rt_context *c, const struct rt_stack *a,
-			const struct rt_stack *b)
+/* Whether the words that decide a node's stack lie where those of `shape` do. */
+static bool has_shape(struct rt_context *c, uint32_t node, const struct rt_stack *shape)
 {
-	const struct rt_pair *p = &c->pair[a->pairs & (RT_PAIRS - 1)];
-	const struct rt_pair *q = &c->pair[b->pairs & (RT_PAIRS - 1)];
-	if (a->npairs != b->npairs || a->needs_fp != b->needs_fp)
+	const struct rt_node *n = node_at(c, node);
+	const struct rt_pair *p = &c->pair[shape->pairs & (RT_PAIRS - 1)],
+			     *end = p + shape->npairs;
+	if (shape->needs_fp != !!(n->flags & RT_NODE_NEEDS_FP))
 		return false;
-	for (uint32_t i = 0; i < a->npairs; i++)
-		if (p[i].avma != q[i].avma)
+	for (; n->parent; n = node_at(c, n->parent)) {
+		uint64_t slot = node_at(c, n->parent)->slot;
+		if (n->flags & RT_NODE_STEP || p == end || p++->avma != slot)
 			return false;
-	return true;
+		if (n->flags & RT_NODE_LOADS_FP &&
+		    (p == end || p++->avma != slot + 8 + (uint64_t)(int64_t)n->fp_off))
+			return false;
+	}
+	return p == end;
 }
 
-/* Keeps the stack of a node for find_stack. */
-static void keep_stack(struct rt_context *c, const struct rt_frame *frame, uint32_t node)
+static void begin_walk(struct as_rt_walk *w, const struct rt_frame *frame)
 {
+	uint64_t slot = (uintptr_t)&frame->ra;
+	*w = (struct as_rt_walk){
+		.pc = frame->ra, .sp = slot + 8, .fp = frame->fp, .slot = slot};
+}
+
+/* Of the frames that the rules lead to. False: they do not end at the root of the thread's own stack. */
+static bool hash_frames(struct rt_capture *k, const struct rt_frame *frame, uint64_t *ret)
+{
+	struct as_rt_walk w;
+	uint64_t h = MIX_PATH;
+	begin_walk(&w, frame);
+	for (uint32_t i = 0; i < RT_DEPTH_MAX; i++) {
+		struct as_rt_rule r = rule_of(k, w.pc, false);
+		h = (h ^ (w.slot * MIX_SLOT + w.pc)) * MIX_RA;
+		h ^= h >> 29;
+		switch (as_rt_step(k->c, &w, &r)) {
+		case AS_RT_STEP_CALLER:
+			break;
+		case AS_RT_STEP_SIGNAL:
+			return false;
+		case AS_RT_STEP_END:
+			*ret = h * MIX_PARENT;
+			*ret ^= *ret >> 32;
+			return w.end == AS_END_ROOT;
+		}
+	}
+	return false;
+}
+
+/* A stack captured before, by way 3; 0: none. */
+static __attribute__((noinline)) uint32_t find_frames(struct rt_capture *k,
+						      const struct rt_frame *frame)
+{
+	uint64_t hash;
+	if (!hash_frames(k, frame, &hash))
+		return 0;
+	const struct rt_path *p = find_path(k->c, hash);
+	return p && p->node && p->number == k->c->nodes_number ? p->node : 0;
+}
+
+/* Keeps the stack of a node for the cheaper ways. */
+static void keep_stack(struct rt_capture *k, const struct rt_frame *frame, uint32_t node)
+{
+	struct rt_context *c = k->c;
 	struct rt_stack s = {.slot = (uintptr_t)&frame->ra, .ra = frame->ra, .node = node};
 	const struct rt_node *n = node_at(c, node);
+	uint64_t hash;
 	if (!node || node & AS_RT_NODE_ONCE || s.slot < c->own_lo || s.slot > c->own_last)
 		return;
+	struct rt_leaf *leaf = leaf_at(c, frame);
+	const struct rt_stack *shape = stack_of(c, leaf->shape, frame);
+	if (shape && shape->last_avma > c->own_last)
+		shape = 0;
+	if (shape && has_shape(c, node, shape)) {
+		leaf->varied = true;
+		put_path(c, hash_words(c, shape, frame), c->nodes_number, node);
+		return;
+	}
 	s.needs_fp = n->flags & RT_NODE_NEEDS_FP;
 	s.fp = n->fp;
 	if (!add_pairs(c, &s) || s.last_avma > c->own_last)
 		return;
-	struct rt_leaf *leaf = &c->leaf[probe_place(s.slot, s.ra) & (RT_LEAVES - 1)];
-	uint32_t number = ++c->stack_count;
-	*stack_at(c, number) = s;
-	leaf->last = number;
-	const struct rt_stack *shape = stack_of(c, leaf->shape, frame);
-	if (!shape || shape->last_avma > c->own_last) {
-		leaf->shape = number;
-		shape = stack_at(c, number);
+	s.number = ++c->stack_count;
+	*stack_at(c, s.number) = s;
+	leaf->last = s.number;
+	if (!shape) {
+		leaf->shape = s.number;
+		leaf->walked = false;
+		put_path(c, hash_words(c, stack_at(c, s.number), frame), c->nodes_number, node);
+		return;
 	}
-	uint64_t hash = hash_words(c, shape, frame);
-	*path_at(c, hash) =
-		(struct rt_path){hash, number, same_places(c, shape, &s) ? node : 0};
+	put_path(c, hash_words(c, shape, frame), s.number, 0);
+	if (hash_frames(k, frame, &hash)) {
+		leaf->walked = true;
+		put_path(c, hash, c->nodes_number, node);
+	}
+}
+
+void as_rt_forget_nodes(struct rt_context *c)
+{
+	for (uint32_t i = 0; i < c->child_sets; i++)
+		for (uint32_t j = 0; j < RT_CHILD_WAYS; j++)
+			c->child[i][j] = 0;
+	c->child_sets = RT_CHILD_SETS_LEAST;
+	if (!c->path_sets)
+		c->path_sets = RT_PATH_SETS_LEAST;
+	c->node = c->many ? c->many->node : c->node0;
+	c->child = c->many ? c->many->child : c->child0;
+	c->path = c->many ? c->many->path : c->path0;
+	c->max_nodes = c->many ? AS_RT_NODES : RT_NODES_LEAST;
+	c->nnodes = 1;
+	c->stack_base = c->stack_count;
+	c->nodes_number++;
+}
+
+/* What names a child in its parent, and its place in the table. */
+static uint64_t hash_child(uint64_t slot, uint64_t ra, uint32_t parent)
+{
+	return slot * MIX_SLOT + ra * MIX_RA + parent * MIX_PARENT;
+}
+
+#define TAG_OF(hash) ((uint32_t)((hash) >> 32) << AS_RT_NODE_BITS)
+
+static uint32_t *child_set(struct rt_context *c, uint64_t hash)
+{
+	return c->child[(uint32_t)(hash >> 46) & (c->child_sets - 1)];
+}
+
+/* Where the set is full another one is forgotten: it would become two nodes. */
+static void put_child(struct rt_context *c, uint64_t hash, uint32_t at)
+{
+	uint32_t *set = child_set(c, hash), free = (uint32_t)(hash >> 29) & (RT_CHILD_WAYS - 1);
+	for (uint32_t i = 0; i < RT_CHILD_WAYS; i++)
+		if (!(set[i] & (AS_RT_NODES - 1)))
+			free = i;
+	set[free] = at | TAG_OF(hash);
+}
+
+static void grow_children(struct rt_context *c)
+{
+	for (uint32_t i = 0; i < c->child_sets; i++)
+		for (uint32_t j = 0; j < RT_CHILD_WAYS; j++)
+			c->child[i][j] = 0;
+	c->child_sets *= 2;
+	for (uint32_t i = 1; i < c->nnodes; i++) {
+		const struct rt_node *n = node_at(c, i);
+		put_child(c, hash_child(n->slot, n->ra, n->parent), i);
+	}
+}
+
+/* Memory for many nodes, which a fork's child does not find, like all of a context. NULL: there is none. */
+static struct rt_nodes *map_many(struct rt_context *c)
+{
+	const uint64_t rw = 3, private_anonymous_noreserve = 0x4022, wipe_on_fork = 18,
+		       dont_dump = 16;
+	if (c->no_more || !rt_has_syscalls(c->control))
+		return 0;
+	int64_t at = rt_syscall6(RT_SYS_MMAP, 0, sizeof(struct rt_nodes), rw,
+				 private_anonymous_noreserve, ~0ull, 0);
+	c->no_more = at < 0 && at > -4096;
+	if (c->no_more)
+		return 0;
+	if (rt_syscall(RT_SYS_MADVISE, (uint64_t)at, sizeof(struct rt_nodes), wipe_on_fork,
+		       0)) {
+		(void)rt_syscall(RT_SYS_MUNMAP, (uint64_t)at, sizeof(struct rt_nodes), 0, 0);
+		c->no_more = true;
+		return 0;
+	}
+	(void)rt_syscall(RT_SYS_MADVISE, (uint64_t)at, sizeof(struct rt_nodes), dont_dump, 0);
+	return (struct rt_nodes *)(uintptr_t)at;
+}
+
+/* Room for many more nodes; those that are there stay. False: there is none. */
+static bool grow_nodes(struct rt_context *c)
+{
+	struct rt_nodes *many = c->many ? 0 : map_many(c);
+	if (!many)
+		return false;
+	for (uint32_t i = 1; i < c->nnodes; i++)
+		many->node[i] = c->node0[i];
+	for (uint32_t i = 0; i < c->path_sets; i++)
+		for (uint32_t j = 0; j < RT_PATH_WAYS; j++)
+			many->path[i][j] = c->path0[i][j];
+	c->many = many;
+	c->node = many->node;
+	c->child = many->child;
+	c->path = many->path;
+	c->max_nodes = AS_RT_NODES;
+	grow_children(c);
+	return true;
 }
 
 /* All nodes forgotten, here and by the reader. */
@@ -414,11 +610,7 @@ static bool reset(struct rt_context *c)
 	c->need_reset = true;
 	if (!as_rt_flush_all(c))
 		return false;
-	c->nnodes = 1;
-	c->stack_base = c->stack_count;
-	for (uint32_t i = 0; i < RT_CHILD_SETS; i++)
-		for (uint32_t j = 0; j < RT_CHILD_WAYS; j++)
-			c->child[i][j] = 0;
+	as_rt_forget_nodes(c);
 	c->need_reset = !rt_emit(c, AS_RT_REC_RESET, 0, w, 1);
 	if (c->tables && !c->need_reset)
 		c->tables->resets++;
@@ -457,14 +649,11 @@ static uint32_t child_of(struct rt_context *c, uint32_t parent, const struct rt_
 		else if (!(flags & RT_NODE_ZERO_FP))
 			flags |= RT_NODE_NEEDS_FP;
 	}
-	uint64_t h = s->slot * MIX_SLOT + s->ra * MIX_RA + parent * MIX_PARENT;
-	uint32_t *set = c->child[h >> 53], tag = (uint32_t)(h >> 32) << RT_NODE_TAG_SHIFT;
-	uint32_t free = (uint32_t)(h >> 29) & (RT_CHILD_WAYS - 1);
+	uint64_t h = hash_child(s->slot, s->ra, parent);
+	uint32_t *set = child_set(c, h), tag = TAG_OF(h);
 	for (uint32_t i = 0; i < RT_CHILD_WAYS; i++) {
 		uint32_t at = set[i] & (AS_RT_NODES - 1);
-		if (!at)
-			free = i;
-		if (!at || (set[i] ^ tag) >> RT_NODE_TAG_SHIFT)
+		if (!at || (set[i] ^ tag) >> AS_RT_NODE_BITS)
 			continue;
 		const struct rt_node *n = node_at(c, at);
 		if (n->parent == parent && n->flags == flags &&
@@ -480,11 +669,15 @@ static uint32_t child_of(struct rt_context *c, uint32_t parent, const struct rt_
 	*node_at(c, at) = (struct rt_node){.slot = s->slot,
 					   .ra = s->ra,
 					   .fp = s->fp,
-					   .parent = (uint16_t)parent,
+					   .parent = parent,
 					   .fp_off = s->fp_off,
 					   .flags = flags};
-	set[free] = at | tag;
 	c->nnodes = at + 1;
+	if (c->nnodes > c->child_sets * (RT_CHILD_WAYS / 2) && c->many &&
+	    c->child_sets < RT_CHILD_SETS)
+		grow_children(c);
+	else
+		put_child(c, h, at);
 	return at;
 }
 
@@ -610,7 +803,7 @@ static uint32_t make_nodes(struct rt_context *c, const struct walk *k)
 		id = child_of(c, id, s);
 		if (!id)
 			return 0;
-		c->probe[probe_place(s->slot, s->ra)] = (uint16_t)id;
+		c->probe[probe_place(s->slot, s->ra)] = id;
 	}
 	if (i) {
 		once = c->once_id;
@@ -655,13 +848,6 @@ void as_rt_capture_begin(struct rt_capture *k, struct rt_context *c,
 	}
 }
 
-static void begin_walk(struct as_rt_walk *w, const struct rt_frame *frame)
-{
-	uint64_t slot = (uintptr_t)&frame->ra;
-	*w = (struct as_rt_walk){
-		.pc = frame->ra, .sp = slot + 8, .fp = frame->fp, .slot = slot};
-}
-
 /* Without the table: each frame is told as it is passed, innermost first. */
 static __attribute__((noinline)) uint32_t capture_shared(struct rt_capture *k,
 							 const struct rt_frame *frame)
@@ -697,19 +883,39 @@ static __attribute__((noinline)) uint32_t capture_shared(struct rt_capture *k,
 	return first | AS_RT_NODE_ONCE;
 }
 
-/* Way 3. */
+/* The last node of the frame is tried before its frames: where data lie in the places that ways 1 and 2 look at,
+ * it is mostly the one. Where it was not the last time, it is tried now and then. */
+static uint32_t find_near(struct rt_capture *k, const struct rt_frame *frame)
+{
+	struct rt_context *c = k->c;
+	struct rt_leaf *leaf = leaf_at(c, frame);
+	uint32_t last, node = 0;
+	bool frames_first = leaf->walked && leaf->far && c->serial & 15;
+	if (frames_first && (node = find_frames(k, frame)))
+		return node;
+	uint32_t at = probe(c, (uintptr_t)&frame->ra, frame->ra, frame->fp);
+	if (at && verify(k, at, frame->fp, &last)) {
+		leaf->far = false;
+		return at;
+	}
+	if (leaf->walked && !frames_first)
+		node = find_frames(k, frame);
+	leaf->far = node != 0;
+	return node;
+}
+
+/* Way 4. */
 static __attribute__((noinline)) uint32_t capture_nodes(struct rt_capture *k,
 							const struct rt_frame *frame)
 {
 	struct rt_context *c = k->c;
 	struct walk walk = {0};
-	uint32_t last;
-	uint32_t at = probe(c, (uintptr_t)&frame->ra, frame->ra, frame->fp);
-	if (at && verify(k, at, frame->fp, &last))
-		return at;
+	uint32_t known = find_near(k, frame);
+	if (known)
+		return known;
 	begin_walk(&walk.w, frame);
 	walk_down(k, &walk);
-	if (c->nnodes + walk.nseen + RT_ROOT_DEPTH >= AS_RT_NODES) {
+	if (c->nnodes + walk.nseen + RT_ROOT_DEPTH >= c->max_nodes && !grow_nodes(c)) {
 		if (!reset(c))
 			return 0;
 		walk = (struct walk){0};
@@ -731,6 +937,6 @@ uint32_t as_rt_capture(struct rt_capture *k, const struct rt_frame *frame)
 	if (RT_LIKELY(node != 0))
 		return node;
 	node = capture_nodes(k, frame);
-	keep_stack(c, frame, node);
+	keep_stack(k, frame, node);
 	return node;
 }

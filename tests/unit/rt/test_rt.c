@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include "../rt/frames.h"
 #include "../rt/rt_view.h"
@@ -362,6 +363,7 @@ static void flags_pause_and_leave_out_stacks_at_any_time(void **state)
 static struct {
 	size_t checked, complete, frames;
 } tally;
+static unsigned stacks_ring = 1;
 
 /* The record's stack, from the innermost function's caller on, is the unwinder's. */
 static void same_as_the_unwinder(struct frames *f, void *ptr)
@@ -370,12 +372,13 @@ static void same_as_the_unwinder(struct frames *f, void *ptr)
 	static struct view_stack s;
 	enum as_stack_end end;
 	size_t n = truth_here(&host, frame, VIEW_DEPTH, &end);
-	const struct rt_record *r = last();
+	view_drain(&view);
+	const struct rt_record *r = &view.ring[stacks_ring]->last;
 	free(ptr);
 	assert_int_equal(r->u.head.kind, AS_RT_REC_ALLOC);
 	assert_int_equal(r->u.alloc.ptr, (uintptr_t)ptr);
 	assert_int_equal(r->u.alloc.size_bytes, f->size);
-	assert_true(view_stack(view.ring[1], r->u.alloc.node, &s));
+	assert_true(view_stack(view.ring[stacks_ring], r->u.alloc.node, &s));
 	/* both were called by the same function, at different places of it */
 	assert_true(n > 0 && s.n == n);
 	assert_true(s.avma[0] - frame[0].avma + 256 < 512);
@@ -387,6 +390,8 @@ static void same_as_the_unwinder(struct frames *f, void *ptr)
 	tally.complete += end == AS_END_ROOT;
 }
 
+#define STACKS 45000 /* whose nodes are more than a thread's table holds */
+
 static void stacks_without_frame_pointers_are_the_unwinders(void **state)
 {
 	(void)state;
@@ -394,7 +399,7 @@ static void stacks_without_frame_pointers_are_the_unwinders(void **state)
 	struct frames f = {.alloc = HOOK(fn_size, SIZE, malloc), .then = same_as_the_unwinder};
 	uint64_t seed = 7;
 	memset(&tally, 0, sizeof tally);
-	for (unsigned i = 0; i < 6000; i++) {
+	for (unsigned i = 0; i < STACKS; i++) {
 		/* few paths at first, which come again; then ever new ones */
 		seed = seed * 6364136223846793005ull + 1442695040888963407ull;
 		uint64_t path = i < 3000 ? seed >> 33 & 7 : seed >> 20;
@@ -405,10 +410,51 @@ static void stacks_without_frame_pointers_are_the_unwinders(void **state)
 		      tally.checked, tally.frames, tally.complete,
 		      (unsigned long)view.ring[1]->count[AS_RT_REC_NODE],
 		      (unsigned long)view.ring[1]->count[AS_RT_REC_RESET]);
-	assert_int_equal(tally.checked, 6000);
+	assert_int_equal(tally.checked, STACKS);
 	assert_int_equal(tally.complete, tally.checked);
 	assert_true(view.ring[1]->count[AS_RT_REC_RESET] > 0); /* the table was full */
 	assert_int_equal(view.ring[1]->unknown_nodes, 0);
+	close_host();
+}
+
+/* The same small and busy frames in other orders: the innermost one is in the same place. n others before,
+ * so that all nodes have other numbers. */
+static void *some_stacks(void *n)
+{
+	struct frames f = {
+		.alloc = HOOK(fn_size, SIZE, malloc), .then = same_as_the_unwinder, .size = 8};
+	for (int i = 0; i < (int)(uintptr_t)n; i++)
+		frames_recurse(&f, 3 + i);
+	for (unsigned i = 0; i < 24; i++) {
+		unsigned long path = 000200220222, shift = 3 * (i / 2);
+		frames_run(&f, 12, (path >> shift | path << (36 - shift)) & 0777777777777);
+	}
+	return NULL;
+}
+
+/* The second has the stack, the context and the ring of the first; its nodes are other ones. */
+static void a_thread_on_the_stack_of_another_has_stacks_of_its_own(void **state)
+{
+	static _Alignas(4096) char stack[1 << 18];
+	(void)state;
+	open_host(&(struct rt_host_options){0});
+	((fn_size *)HOOK(fn_size, SIZE, malloc))(1); /* this thread's is the first ring */
+	stacks_ring = 2;
+	memset(&tally, 0, sizeof tally);
+	for (uintptr_t i = 0; i < 3; i++) {
+		pthread_attr_t attr;
+		pthread_t t;
+		pthread_attr_init(&attr);
+		pthread_attr_setstack(&attr, stack, sizeof stack);
+		assert_int_equal(pthread_create(&t, &attr, some_stacks, (void *)i), 0);
+		pthread_join(t, NULL);
+		pthread_attr_destroy(&attr);
+		assert_int_not_equal(host.control->owner[2], 0);
+		host.control->owner[2] = 0; /* it is gone, its ring is read */
+	}
+	stacks_ring = 1;
+	assert_int_equal(tally.checked, 3 * 24 + 0 + 1 + 2);
+	assert_int_equal(view.ring[2]->unknown_nodes, 0);
 	close_host();
 }
 
@@ -492,6 +538,7 @@ int main(void)
 		cmocka_unit_test(mappings_are_told_with_all_their_arguments),
 		cmocka_unit_test(flags_pause_and_leave_out_stacks_at_any_time),
 		cmocka_unit_test(stacks_without_frame_pointers_are_the_unwinders),
+		cmocka_unit_test(a_thread_on_the_stack_of_another_has_stacks_of_its_own),
 		cmocka_unit_test(a_change_of_modules_starts_the_nodes_anew),
 		cmocka_unit_test(too_deep_stacks_are_marked_and_keep_their_root),
 		cmocka_unit_test(code_without_tables_never_faults),
