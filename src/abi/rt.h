@@ -155,7 +155,7 @@ struct as_rt_home {
 	uint32_t ends, reserved;
 };
 
-#define AS_RT_CONTEXTS      1024
+#define AS_RT_CONTEXTS      8192
 #define AS_RT_CONTEXT_BYTES 0xe0000u
 #define AS_RT_CONTEXT_PID   64u
 /* Nodes of a thread between two RESETs. */
@@ -172,7 +172,9 @@ enum as_rt_flags {
 		8, /* the CPU and kernel let programs write the gs base (AT_HWCAP2 & 2) */
 	AS_RT_NO_CHILDREN = 16, /* processes other than control.pid record nothing */
 	/* A thread whose ring is full waits for room, up to full_wait_us per record, as long as
-	 * heartbeat changes; without the flag the record is dropped at once. */
+	 * heartbeat changes; without the flag the record is dropped at once. A thread that finds no ring
+	 * waits for one, too, as long as heartbeat changes in full_wait_us and rings_full is 0, ten times
+	 * that at most. */
 	AS_RT_WAIT_FULL = 32,
 	/*
 	 * rt_sigprocmask is not to be called to find out whether a page can be read (strict seccomp,
@@ -207,7 +209,7 @@ enum as_rt_module_flags {
 };
 
 #define AS_RT_MODULES_MAX   3072
-#define AS_RT_CONTROL_BYTES 0x42000u
+#define AS_RT_CONTROL_BYTES 0x49000u
 
 /*
  * Sampling. Blocks are chosen as if marks lay on the bytes of all allocations, at random, one in
@@ -356,14 +358,19 @@ struct as_rt_control {
 	uint32_t modules_seq;
 	uint32_t heartbeat;    /* changes while the recorder drains */
 	uint32_t modules_done; /* SYNC records up to this serial were acted upon; futex */
-	uint64_t reserved2[5];
+	/* Not 0: all rings are of threads that run, no thread waits for one. 0 again before one is free. */
+	uint32_t rings_full;
+	uint32_t reserved2[9];
 
 	/* written by the target, atomically */
 	uint64_t lost_no_context; /* events of threads that found no free context */
 	uint32_t sync_serial;     /* SYNC records so far; futex: the recorder may wait for it */
 	uint32_t sync_timeouts;   /* waits that ended unanswered */
 	uint64_t full_waits;      /* waits because of a full ring */
-	uint64_t reserved3[5];
+	uint32_t rings_top;       /* no ring from here on was ever claimed */
+	uint32_t ring_wants; /* how often a thread found all rings taken, and waits for one */
+	uint32_t wants_heartbeat; /* heartbeat when such a wait ended because it stood still */
+	uint32_t reserved3[7];
 
 	/*
 	 * A mark asked for by another process (as_hook_mark): it writes name and pid, then another

@@ -225,7 +225,9 @@ static void add_ring(struct as_heap_drain *d, uint32_t index)
 
 static void find_rings(struct as_heap_drain *d)
 {
-	for (uint32_t i = 0; i < d->area.context_max; i++) {
+	uint32_t top = as_heap_area_top(&d->area);
+
+	for (uint32_t i = 0; i < top; i++) {
 		uint32_t owner = __atomic_load_n(&d->area.control->owner[i], __ATOMIC_ACQUIRE);
 
 		if (owner && !d->ring_of[i])
@@ -319,6 +321,7 @@ static void give_back(struct as_heap_drain *d)
 		if (!r->gone || r->wait != AS_DRAIN_EMPTY || r->at != (pos_of(r) & ~15ull))
 			continue;
 		as_pairs_end(d, r, true);
+		__atomic_store_n(&d->area.control->rings_full, 0, __ATOMIC_RELEASE);
 		__atomic_store_n(&d->area.control->owner[r->index], 0, __ATOMIC_RELEASE);
 		d->ring_of[r->index] = 0;
 		if (r->process != AS_HEAP_NONE) /* the number may be another thread's next */
@@ -387,13 +390,22 @@ void as_heap_drain_remapped(struct as_heap_drain *d, uint32_t pid)
 	}
 }
 
-void as_heap_drain_gone(struct as_heap_drain *d, uint32_t tid)
+void as_heap_drain_gone(struct as_heap_drain *d, uint32_t index)
 {
 	find_rings(d);
-	as_vec_foreach (r, &d->rings) {
-		if (__atomic_load_n(&d->area.control->owner[r->index], __ATOMIC_RELAXED) == tid)
-			r->gone = true;
-	}
+	if (index < d->area.context_max && d->ring_of[index])
+		d->rings.v[d->ring_of[index] - 1].gone = true;
+}
+
+void as_heap_drain_tell_full(struct as_heap_drain *d)
+{
+	bool full;
+
+	find_rings(d);
+	full = d->rings.n + 1 >= d->area.context_max;
+	as_vec_foreach (r, &d->rings)
+		full = full && !r->gone;
+	__atomic_store_n(&d->area.control->rings_full, full, __ATOMIC_RELEASE);
 }
 
 static bool is_open(const struct as_heap_drain *d, uint32_t process)

@@ -5,7 +5,7 @@
  *	d = as_heap_drain_new(&area, &host, &stacks);
  *	again and again:	control->clock_ns = now;  as_heap_drain_round(d, now);
  *	mappings changed:	as_heap_drain_remapped(d, pid);
- *	a thread is gone:	as_heap_drain_gone(d, tid);
+ *	a thread is gone:	as_heap_drain_gone(d, its ring);
  *	at the end:		as_heap_drain_finish(d);
  *
  * Order. Rings are merged by the stamps of their records. A round takes what is not younger than itself:
@@ -36,7 +36,18 @@ struct as_heap_area {
 	struct as_rt_control *control;
 	void *rings;
 	uint32_t ring_bytes, context_max;
+	/* The file that control begins, and rings are in: what was never written there is not looked at when
+	 * a thread ends. 0: not known. */
+	int fd;
 };
+
+/* No ring from here on is anybody's. The number is the target's, and not believed. */
+static inline uint32_t as_heap_area_top(const struct as_heap_area *a)
+{
+	uint32_t top = __atomic_load_n(&a->control->rings_top, __ATOMIC_ACQUIRE);
+
+	return top < a->context_max ? top : a->context_max;
+}
 
 struct as_heap_host {
 	void *ctx;
@@ -83,8 +94,10 @@ void as_heap_drain_settle(struct as_heap_drain *d, uint64_t now_ns);
 void as_heap_drain_show(struct as_heap_drain *d);
 void as_heap_drain_hide(struct as_heap_drain *d);
 void as_heap_drain_remapped(struct as_heap_drain *d, uint32_t pid);
-/* The thread writes no more; its ring is given back when it has been read. */
-void as_heap_drain_gone(struct as_heap_drain *d, uint32_t tid);
+/* The thread whose ring this is writes no more; it is given back when it has been read. */
+void as_heap_drain_gone(struct as_heap_drain *d, uint32_t index);
+/* After a look for all that are gone: tells threads that wait for a ring whether there may be one. */
+void as_heap_drain_tell_full(struct as_heap_drain *d);
 /*
  * A process that has ended, and whose rings have been given back: takes it out, with its hook_events, which
  * are the caller's then. False: something of it is still to be read.

@@ -3,13 +3,17 @@
  * What targets sum up themselves (abi/rt.h, "Pairs"): sums are taken over as they grow; pending blocks are
  * put into the heap while somebody looks at it, and taken back; for good when their thread is gone.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 #include "base/sys.h"
 #include "heap/drain_priv.h"
 
+#define PAGE         4096
+#define FEW_PAGES    24         /* of a ring's tables */
 #define SETTLE_NS    2000000ull /* so long all threads have time to tell */
 #define ORPHANS_MANY 4096
 #define SUM_MAX      (1ull << (64 - AS_RT_SUM_SHIFT))
@@ -85,8 +89,45 @@ static bool read_sum(const struct as_drain_ring *r, uint32_t set, uint32_t way,
 	return as_drain_knows(r, AS_RT_SUM_NODE(key));
 }
 
-/* A slot that another key was seen in waits until the record of that one is read. */
-static void read_sums(struct as_heap_drain *d, struct as_drain_ring *r)
+/* Pages of a ring's tables that were ever written: short threads write few, and each look at another one
+ * takes a page of memory. */
+struct written {
+	bool page[AS_RT_TABLES_BYTES / PAGE];
+	uint32_t n;
+};
+
+static void find_written(const struct as_heap_drain *d, const struct as_drain_ring *r,
+			 struct written *ret)
+{
+	off_t begin = (off_t)((const char *)r->tables - (const char *)d->area.control);
+	off_t end = begin + (off_t)sizeof *r->tables, at = begin;
+
+	*ret = (struct written){0};
+	while (d->area.fd && at < end) {
+		off_t data = lseek(d->area.fd, at, SEEK_DATA);
+
+		if (data < 0 && errno == ENXIO) /* nothing from here on */
+			return;
+		at = data < 0 ? -1 : lseek(d->area.fd, data, SEEK_HOLE);
+		if (at < 0)
+			break;
+		for (; data < at && data < end; data += PAGE, ret->n++)
+			ret->page[(data - begin) / PAGE] = true;
+	}
+	if (at >= end)
+		return;
+	memset(ret->page, true, sizeof ret->page); /* it cannot be told */
+	ret->n = (uint32_t)AS_ARRAY_LEN(ret->page);
+}
+
+static bool is_written(const struct written *w, const struct as_drain_ring *r, const void *at)
+{
+	return !w || w->page[(size_t)((const char *)at - (const char *)r->tables) / PAGE];
+}
+
+/* A slot that another key was seen in waits until the record of that one is read. w: NULL: all pages are
+ * looked at. */
+static void read_sums(struct as_heap_drain *d, struct as_drain_ring *r, const struct written *w)
 {
 	if (!__atomic_load_n(&r->tables->nsums, __ATOMIC_RELAXED))
 		return;
@@ -96,7 +137,8 @@ static void read_sums(struct as_heap_drain *d, struct as_drain_ring *r)
 		struct as_rt_sum_set *seen = &r->seen[i / AS_RT_WAYS];
 		uint64_t key, word, from, *was = &seen->key[i % AS_RT_WAYS];
 
-		if (!read_sum(r, i / AS_RT_WAYS, i % AS_RT_WAYS, &key, &word) ||
+		if (!is_written(w, r, &r->tables->sum[i / AS_RT_WAYS]) ||
+		    !read_sum(r, i / AS_RT_WAYS, i % AS_RT_WAYS, &key, &word) ||
 		    (*was && *was != key))
 			continue;
 		from = *was ? seen->word[i % AS_RT_WAYS] : 0;
@@ -138,8 +180,9 @@ static void read_block(const struct as_rt_pending_set *s, uint32_t way, struct b
 				       .serial = (uint32_t)(what >> 32)});
 }
 
-/* steady: only where nothing has changed meanwhile. */
-static bool read_blocks(const struct as_drain_ring *r, bool steady, struct blocks *to)
+/* steady: only where nothing has changed meanwhile. w: as of read_sums. */
+static bool read_blocks(const struct as_drain_ring *r, bool steady, const struct written *w,
+			struct blocks *to)
 {
 	uint64_t seq = __atomic_load_n(&r->tables->seq, __ATOMIC_ACQUIRE);
 
@@ -149,6 +192,8 @@ static bool read_blocks(const struct as_drain_ring *r, bool steady, struct block
 	if (!__atomic_load_n(&r->tables->pending_blocks, __ATOMIC_ACQUIRE))
 		return true;
 	for (uint32_t i = 0; i < AS_RT_PENDING_SETS; i++) {
+		if (!is_written(w, r, &r->tables->pending[i]))
+			continue;
 		for (uint32_t way = 0; way < AS_RT_WAYS; way++)
 			read_block(&r->tables->pending[i], way, to);
 	}
@@ -177,7 +222,7 @@ static void show_ring(struct as_heap_drain *d, struct as_drain_ring *r, bool ste
 {
 	struct blocks list = {0};
 
-	if (r->process != AS_HEAP_NONE && read_blocks(r, steady, &list)) {
+	if (r->process != AS_HEAP_NONE && read_blocks(r, steady, NULL, &list)) {
 		as_vec_foreach (b, &list)
 			show_block(d, r, b);
 	}
@@ -191,7 +236,7 @@ void as_heap_drain_show(struct as_heap_drain *d)
 	as_vec_foreach (r, &d->rings) {
 		show_ring(d, r, false);
 		if (r->process != AS_HEAP_NONE)
-			read_sums(d, r);
+			read_sums(d, r, NULL);
 	}
 }
 
@@ -266,7 +311,7 @@ void as_heap_drain_settle(struct as_heap_drain *d, uint64_t now_ns)
 		if (is_asked(r))
 			show_ring(d, r, true);
 		if (r->process != AS_HEAP_NONE)
-			read_sums(d, r);
+			read_sums(d, r, NULL);
 	}
 }
 
@@ -296,7 +341,7 @@ void as_pairs_close_orphans(struct as_heap_drain *d, bool all_read)
 	as_vec_foreach (r, &d->rings) {
 		if (r->process == AS_HEAP_NONE)
 			continue;
-		(void)read_blocks(r, false, &list); /* too many do no harm */
+		(void)read_blocks(r, false, NULL, &list); /* too many do no harm */
 		as_vec_foreach (b, &list)
 			as_orphans_trust(d, r->process, b->ptr);
 	}
@@ -306,10 +351,18 @@ void as_pairs_close_orphans(struct as_heap_drain *d, bool all_read)
 
 /* ---- a thread's end ---- */
 
-/* For the next owner; gives the pages back where that can be done. */
-static void clear_tables(struct as_drain_ring *r)
+/* For the next owner; gives the pages back where that can be done, and they are many: it takes as long as
+ * to clear a hundred kilobytes, and the next owner then has to get them anew. */
+static void clear_tables(struct as_drain_ring *r, const struct written *w)
 {
 	r->ring->grant = 0;
+	if (w->n <= FEW_PAGES) {
+		for (uint32_t i = 0; i < AS_ARRAY_LEN(w->page); i++) {
+			if (w->page[i])
+				memset((char *)r->tables + (size_t)i * PAGE, 0, PAGE);
+		}
+		return;
+	}
 	if (madvise(r->tables, sizeof *r->tables, MADV_REMOVE) == 0)
 		return;
 	for (uint32_t i = 0; i < AS_RT_PENDING_SETS; i++) {
@@ -330,14 +383,16 @@ static void clear_tables(struct as_drain_ring *r)
 void as_pairs_end(struct as_heap_drain *d, struct as_drain_ring *r, bool clear)
 {
 	struct blocks list = {0};
+	struct written w;
 
 	if (!sums_up(d) || !r->tables->seq || r->ended)
 		return;
 	r->ended = true;
+	find_written(d, r, &w);
 	if (r->process != AS_HEAP_NONE) {
-		read_sums(d, r);
-		(void)read_blocks(r, false,
-				  &list); /* whatever it was doing: that is all there is */
+		read_sums(d, r, &w);
+		/* whatever it was doing: that is all there is */
+		(void)read_blocks(r, false, &w, &list);
 	}
 	as_vec_foreach (b, &list) {
 		const struct as_rt_rec_alloc rec = {.head.hook = b->hook,
@@ -355,7 +410,7 @@ void as_pairs_end(struct as_heap_drain *d, struct as_drain_ring *r, bool clear)
 	as_vec_clear(&list);
 	as_pairs_note_pending(d, r, 0, 0);
 	if (clear)
-		clear_tables(r);
+		clear_tables(r, &w);
 }
 /* ---- what a thread says with the time ---- */
 

@@ -449,6 +449,11 @@ void *as_hook_shared(const struct as_hooked *h, size_t *ret_bytes)
 	return h->shared;
 }
 
+int as_hook_shared_fd(const struct as_hooked *h)
+{
+	return h->shared_fd;
+}
+
 const struct as_rt_home *as_hook_home(const struct as_hooked *h)
 {
 	return &h->home;

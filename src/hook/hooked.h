@@ -147,6 +147,7 @@ void as_hook_free(struct as_hooked *h); /* NULL is fine; does not detach */
 pid_t as_hook_pid(const struct as_hooked *h);
 /* struct as_rt_control, then the rings; NULL never. */
 void *as_hook_shared(const struct as_hooked *h, size_t *ret_bytes);
+int as_hook_shared_fd(const struct as_hooked *h); /* the file it is; h's */
 const struct as_rt_home *as_hook_home(const struct as_hooked *h);
 size_t as_hook_count(const struct as_hooked *h);
 void as_hook_get(const struct as_hooked *h, size_t i, struct as_hook_function_info *ret);

@@ -126,6 +126,12 @@ void *as_hook_shared(const struct as_hooked *h, size_t *ret_bytes)
 	return NULL;
 }
 
+int as_hook_shared_fd(const struct as_hooked *h)
+{
+	(void)h;
+	return 0;
+}
+
 const struct as_rt_home *as_hook_home(const struct as_hooked *h)
 {
 	static const struct as_rt_home none;

@@ -26,7 +26,9 @@
 #define AS_HOOK_HOME_BYTES    0x10000u
 #define AS_HOOK_ISLAND_ROOM   0x20000u /* for thunks and copies behind the image */
 #define AS_HOOK_RING_BYTES    (1u << 20)
-#define AS_HOOK_TABLE_BYTES   (256ull << 20) /* of address space, for unwind tables */
+#define AS_HOOK_FEW_CONTEXTS                                                                   \
+	1024u /* with so many or fewer it is space for tables that is short, too */
+#define AS_HOOK_TABLE_BYTES (256ull << 20) /* of address space, for unwind tables */
 
 /* Code of ours near the modules it serves: the image, a note, then thunks and copies. */
 struct as_island {

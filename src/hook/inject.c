@@ -345,6 +345,12 @@ static int map_shared(struct as_hooked *h, struct as_stop *s, struct as_error *e
 	if (r == 0)
 		r = map_far(h, s, h->shared_bytes, (const int[3]){how[0], how[1], (int)fd},
 			    &h->shared_avma, err);
+	/* a wish: else a core file has all of it */
+	if (r == 0)
+		r = as_stop_call(
+			s, SYS_madvise,
+			(const uint64_t[6]){h->shared_avma, h->shared_bytes, MADV_DONTDUMP},
+			&ignored, err);
 	/* also when the above failed; of a descriptor that was just made it cannot fail */
 	(void)as_stop_call(s, SYS_close, (const uint64_t[6]){(uint64_t)fd}, &ignored, NULL);
 	return r;
@@ -377,23 +383,53 @@ static int map_private(struct as_hooked *h, struct as_stop *s, struct as_error *
 	return r;
 }
 
-/* Address space may be limited (ulimit -v): fewer threads then have rings at a time. */
-static int map_once(struct as_hooked *h, struct as_stop *s, struct as_error *err)
+static void unmap(struct as_stop *s, uint64_t *avma, uint64_t bytes)
+{
+	int64_t ignored;
+
+	/* what was mapped a moment ago can be unmapped, or the process is gone */
+	if (*avma)
+		(void)as_stop_call(s, SYS_munmap, (const uint64_t[6]){*avma, bytes}, &ignored,
+				   NULL);
+	*avma = 0;
+}
+
+static void unmap_all(struct as_hooked *h, struct as_stop *s)
+{
+	unmap(s, &h->contexts_avma, h->contexts_bytes);
+	unmap(s, &h->sampled_avma, AS_RT_SAMPLED_BYTES);
+	unmap(s, &h->home_avma, AS_HOOK_HOME_BYTES);
+	unmap(s, &h->shared_avma, h->shared_bytes);
+	if (h->shared)
+		munmap(h->shared, h->shared_bytes);
+	if (h->shared_fd >= 0)
+		close(h->shared_fd);
+	h->shared = NULL;
+	h->shared_fd = -1;
+}
+
+static int map_memory(struct as_hooked *h, struct as_stop *s, struct as_error *err)
 {
 	int r = map_shared(h, s, err);
 
-	while (r < 0 && err && err->sys_errno == ENOMEM && h->spec.context_max > 8) {
-		if (h->shared)
-			munmap(h->shared, h->shared_bytes);
-		if (h->shared_fd >= 0)
-			close(h->shared_fd);
-		h->shared = NULL;
-		h->shared_fd = -1;
-		h->spec.context_max /= 4;
-		h->table_bytes /= 4;
-		r = map_shared(h, s, err);
-	}
 	return r < 0 ? r : map_private(h, s, err);
+}
+
+/* Address space may be limited (ulimit -v), or what may be mapped (vm.overcommit_memory 2): fewer threads
+ * then have rings at a time. */
+static int map_once(struct as_hooked *h, struct as_stop *s, struct as_error *err)
+{
+	int r = map_memory(h, s, err);
+
+	for (uint32_t n = h->spec.context_max;
+	     r < 0 && err && err->sys_errno == ENOMEM && n > 8; n = h->spec.context_max) {
+		unmap_all(h, s);
+		h->spec.context_max = n / 4;
+		if (n <= AS_HOOK_FEW_CONTEXTS)
+			h->table_bytes /= 4;
+		r = map_memory(h, s, err);
+	}
+	return r;
 }
 
 int as_hooked_map(struct as_hooked *h, struct as_stop *s, struct as_error *err)

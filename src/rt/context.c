@@ -25,6 +25,15 @@ static void set_gs(const struct as_rt_control *control, const struct rt_context 
 		(void)rt_syscall(RT_SYS_ARCH_PRCTL, RT_ARCH_SET_GS, (uintptr_t)c, 0, 0);
 }
 
+/* For those who look through all that were ever claimed. */
+static void raise_top(struct as_rt_control *control, uint32_t top)
+{
+	uint32_t was = __atomic_load_n(&control->rings_top, __ATOMIC_RELAXED);
+	while (was < top && !__atomic_compare_exchange_n(&control->rings_top, &was, top, false,
+							 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		;
+}
+
 /* A free context's index, now tid's; 0: all are taken. */
 static uint32_t take_index(const struct as_rt_home *home, struct as_rt_control *control,
 			   uint32_t tid)
@@ -33,9 +42,62 @@ static uint32_t take_index(const struct as_rt_home *home, struct as_rt_control *
 		uint32_t none = 0;
 		if (!*(volatile uint32_t *)&control->owner[i] &&
 		    __atomic_compare_exchange_n(&control->owner[i], &none, tid, false,
-						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+			raise_top(control, i + 1);
 			return i;
+		}
 	}
+	return 0;
+}
+
+/* About 75 us: a sleep of 20 us takes that long. */
+static void pause_a_while(const struct as_rt_control *control)
+{
+	const int64_t pause[2] = {0, 20000};
+	if (rt_has_syscalls(control)) {
+		(void)rt_syscall(RT_SYS_NANOSLEEP, (uintptr_t)pause, 0, 0, 0);
+		return;
+	}
+	for (unsigned i = 0; i < 2000; i++)
+		rt_relax();
+}
+
+static bool are_rings_full(const struct as_rt_control *control)
+{
+	return __atomic_load_n(&control->rings_full, __ATOMIC_ACQUIRE) != 0;
+}
+
+static uint32_t heartbeat_of(const struct as_rt_control *control)
+{
+	return *(const volatile uint32_t *)&control->heartbeat;
+}
+
+/*
+ * As take_index, but rings of threads that have ended are waited for: the recorder sees that they are
+ * wanted and looks which these are. It says when there are none, since a thread may hold what all the
+ * others need to end.
+ */
+static uint32_t wait_index(const struct as_rt_home *home, struct as_rt_control *control,
+			   uint32_t tid)
+{
+	uint32_t index = are_rings_full(control) ? 0 : take_index(home, control, tid);
+	uint32_t beat = heartbeat_of(control);
+	if (index || !(control->flags & AS_RT_WAIT_FULL) || are_rings_full(control) ||
+	    beat == *(const volatile uint32_t *)&control->wants_heartbeat)
+		return index;
+	__atomic_add_fetch(&control->ring_wants, 1, __ATOMIC_RELEASE);
+	for (unsigned i = 0; i < 10; i++) {
+		for (uint32_t us = 0; us < control->full_wait_us; us += 75) {
+			pause_a_while(control);
+			index = take_index(home, control, tid);
+			if (index || are_rings_full(control))
+				return index;
+		}
+		if (heartbeat_of(control) == beat)
+			break;
+		beat = heartbeat_of(control);
+	}
+	*(volatile uint32_t *)&control->wants_heartbeat = beat;
 	return 0;
 }
 
@@ -117,7 +179,8 @@ static void tell_thread(struct rt_context *c, uint32_t tid, uint32_t pid)
 static uint64_t first_of_fork(const struct as_rt_home *home,
 			      const struct as_rt_control *control, uint32_t tid)
 {
-	for (uint32_t i = 1; i < home->context_max && i < AS_RT_CONTEXTS; i++) {
+	uint32_t top = *(const volatile uint32_t *)&control->rings_top;
+	for (uint32_t i = 1; i < home->context_max && i < top; i++) {
 		if (*(const volatile uint32_t *)&control->owner[i] == tid)
 			return 0;
 	}
@@ -158,7 +221,7 @@ struct rt_context *as_rt_claim(const struct as_rt_hook *hook)
 		return 0;
 	}
 	if (!(control->flags & AS_RT_NO_CHILDREN) || pid == control->pid)
-		index = take_index(home, control, tid);
+		index = wait_index(home, control, tid);
 	struct rt_context *now = rt_current();
 	if (now && now->busy_sp != UINT64_MAX) {
 		/* a signal handler was faster; this one is still as it was */
@@ -241,18 +304,6 @@ static bool look_for_room(struct rt_context *c, uint64_t bytes)
 {
 	c->limit = rt_load(&c->ring->consumed) + c->room;
 	return rt_load(&c->ring->pos) + bytes <= c->limit;
-}
-
-/* About 75 us: a sleep of 20 us takes that long. */
-static void pause_a_while(const struct as_rt_control *control)
-{
-	const int64_t pause[2] = {0, 20000};
-	if (rt_has_syscalls(control)) {
-		(void)rt_syscall(RT_SYS_NANOSLEEP, (uintptr_t)pause, 0, 0, 0);
-		return;
-	}
-	for (unsigned i = 0; i < 2000; i++)
-		rt_relax();
 }
 
 bool as_rt_wait_room(struct rt_context *c, uint64_t bytes)

@@ -19,15 +19,16 @@
 #define STATM_BYTES 128
 #define MISSES      10
 
-void as_track_name(pid_t pid, pid_t tid, char ret[AS_TRACK_NAME])
+bool as_track_name(pid_t pid, pid_t tid, char ret[AS_TRACK_NAME])
 {
 	AS_CLEANUP(as_buf_clear) struct as_buf b = {0};
 	char path[80];
 
 	snprintf(path, sizeof path, "/proc/%d/task/%d/comm", (int)pid, (int)tid);
 	if (as_read_file(path, 256, &b, NULL) < 0 || !b.len)
-		return;
+		return false;
 	snprintf(ret, AS_TRACK_NAME, "%.*s", (int)strcspn(b.p, "\n"), b.p);
+	return true;
 }
 
 /* ---- begin ---- */
@@ -72,13 +73,14 @@ struct as_track_area *as_track_area_add(struct as_track *k, struct as_hooked *h,
 	a->pid = as_hook_pid(h);
 	a->start_ns = as_now_ns();
 	a->pidfd = (int)syscall(SYS_pidfd_open, a->pid, 0);
-	as_track_name(a->pid, a->pid, a->name);
+	(void)as_track_name(a->pid, a->pid, a->name); /* it stands still */
 	a->id = as_recorder_add_process(k->rec, a->start_ns, a->pid, parent, a->name);
 	as_track_cpu_claim(k, h);
 	a->shared.control = as_hook_shared(h, &bytes);
 	a->shared.rings = (char *)a->shared.control + AS_RT_CONTROL_BYTES;
 	a->shared.ring_bytes = home->ring_bytes;
 	a->shared.context_max = home->context_max;
+	a->shared.fd = as_hook_shared_fd(h);
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_mutex_init(&a->map_lock, NULL);
 	as_track_host(a, &host);
@@ -170,7 +172,9 @@ static void collect_processes(struct as_track_area *a)
 
 static bool has_owners(const struct as_track_area *a)
 {
-	for (uint32_t i = 1; i < a->shared.context_max; i++) {
+	uint32_t top = as_heap_area_top(&a->shared);
+
+	for (uint32_t i = 1; i < top; i++) {
 		if (__atomic_load_n(&a->shared.control->owner[i], __ATOMIC_RELAXED))
 			return true;
 	}

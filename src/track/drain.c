@@ -6,6 +6,7 @@
  */
 #include "track/track_priv.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -21,6 +22,9 @@
 #define REST_MAX_NS 1000000
 #define BUSY        256          /* records in a round: the next one is soon */
 #define NAME_NS     500000000ull /* so long after its begin a thread may get its name */
+#define FEW_RINGS   4            /* of a process: its threads are looked for one by one */
+#define MANY_ENDED  16           /* threads, since the last look: the next one is soon */
+#define LOOK_SHARE  4            /* long looks cost one in so many of the time, or so */
 
 /* ---- what drains ask and tell ---- */
 
@@ -42,8 +46,7 @@ static struct as_heap *on_process(void *ctx, uint32_t pid, uint64_t time_ns)
 	p->start_ns = time_ns;
 	p->id = AS_RECORDER_NONE;
 	p->pidfd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
-	as_track_name((pid_t)pid, (pid_t)pid, p->name);
-	if (!p->name[0])
+	if (!as_track_name((pid_t)pid, (pid_t)pid, p->name))
 		memcpy(p->name, a->name, sizeof p->name);
 	p->heap = as_heap_new(time_ns);
 	as_vec_push(&a->processes, p);
@@ -59,7 +62,7 @@ static uint32_t on_thread(void *ctx, uint32_t pid, uint32_t tid, uint64_t time_n
 	if (!p)
 		return 0;
 	p->ended = false;
-	as_track_name((pid_t)pid, (pid_t)tid, t.name);
+	t.over = !as_track_name((pid_t)pid, (pid_t)tid, t.name);
 	as_vec_push(&p->threads, t);
 	return (uint32_t)p->threads.n - 1;
 }
@@ -136,8 +139,8 @@ static void refresh_names(struct as_track_process *p, uint64_t now)
 	for (size_t i = p->threads_written; i < p->threads.n; i++) {
 		struct as_track_thread *t = &p->threads.v[i];
 
-		if (now - t->start_ns < NAME_NS)
-			as_track_name((pid_t)p->pid, (pid_t)t->tid, t->name);
+		if (!t->over && now - t->start_ns < NAME_NS)
+			t->over = !as_track_name((pid_t)p->pid, (pid_t)t->tid, t->name);
 	}
 }
 
@@ -154,11 +157,101 @@ static void take_execs(struct as_track_area *a)
 	pthread_mutex_unlock(&a->map_lock);
 }
 
-/* Returns how many rings are taken. */
-static uint32_t look_for_ends(struct as_track_area *a, uint64_t now)
+struct owned { /* a ring that a thread has */
+	uint32_t pid, tid, index;
+};
+
+static int by_process(const void *pa, const void *pb)
+{
+	const struct owned *a = pa, *b = pb;
+
+	if (a->pid != b->pid)
+		return a->pid < b->pid ? -1 : 1;
+	return a->index < b->index ? -1 : a->index > b->index;
+}
+
+static int by_number(const void *pa, const void *pb)
+{
+	const uint32_t *a = pa, *b = pb;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+typedef AS_VEC(struct owned) owned_list;
+typedef AS_VEC(uint32_t) number_list;
+
+static void list_owned(const struct as_track_area *a, owned_list *ret)
 {
 	size_t ring_bytes = AS_RT_RING_HEAD_BYTES + (size_t)a->shared.ring_bytes;
-	uint32_t taken = 0;
+	uint32_t top = as_heap_area_top(&a->shared);
+
+	for (uint32_t i = 1; i < top; i++) {
+		const struct as_rt_ring *ring =
+			(void *)((char *)a->shared.rings + i * ring_bytes);
+		uint32_t tid = __atomic_load_n(&a->shared.control->owner[i], __ATOMIC_ACQUIRE);
+
+		if (tid && ring->pid && ring->tid == tid)
+			as_vec_push(ret, (struct owned){ring->pid, tid, i});
+	}
+	if (ret->n)
+		qsort(ret->v, ret->n, sizeof *ret->v, by_process);
+}
+
+/* All threads of a process. One that ends while they are listed can hide others. */
+static void list_threads(uint32_t pid, number_list *ret)
+{
+	const struct dirent *e;
+	char path[40];
+	DIR *dir;
+
+	ret->n = 0;
+	snprintf(path, sizeof path, "/proc/%u/task", pid);
+	dir = opendir(path);
+	if (!dir)
+		return;
+	while ((e = readdir(dir))) {
+		unsigned long tid = strtoul(e->d_name, NULL, 10);
+
+		if (tid)
+			as_vec_push(ret, (uint32_t)tid);
+	}
+	(void)closedir(dir); /* it was only read */
+	if (ret->n)
+		qsort(ret->v, ret->n, sizeof *ret->v, by_number);
+}
+
+/* Rings of one process whose threads are gone. Many are looked up in one list, which has those that run and
+ * not those that are gone: a program may have ended a thousand since the last look. */
+static uint32_t mark_gone(struct as_track_area *a, const struct owned *v, size_t n,
+			  number_list *list)
+{
+	const struct as_track_process *p = find_process(a, v->pid);
+	bool ended = p && p->ended, listed = !ended && n > FEW_RINGS;
+	uint32_t found = 0;
+
+	if (listed)
+		list_threads(v->pid, list);
+	for (size_t i = 0; i < n; i++) {
+		char path[64];
+
+		if (listed && list->n &&
+		    bsearch(&v[i].tid, list->v, list->n, sizeof *list->v, by_number))
+			continue;
+		snprintf(path, sizeof path, "/proc/%u/task/%u", v[i].pid, v[i].tid);
+		if (!ended && access(path, F_OK) == 0)
+			continue;
+		as_heap_drain_gone(a->drain, v[i].index);
+		found++;
+	}
+	return found;
+}
+
+/* Returns how many threads have ended. */
+static uint32_t look_for_ends(struct as_track_area *a, uint64_t now)
+{
+	owned_list owned = {0};
+	number_list list = {0};
+	uint32_t found = 0;
 
 	take_execs(a);
 	as_vec_foreach (p, &a->processes) {
@@ -167,22 +260,39 @@ static uint32_t look_for_ends(struct as_track_area *a, uint64_t now)
 		if (!(*p)->ended)
 			refresh_names(*p, now);
 	}
-	for (uint32_t i = 1; i < a->shared.context_max; i++) {
-		const struct as_rt_ring *ring =
-			(void *)((char *)a->shared.rings + i * ring_bytes);
-		uint32_t tid = __atomic_load_n(&a->shared.control->owner[i], __ATOMIC_RELAXED);
-		const struct as_track_process *p;
-		char path[64];
-
-		taken += tid != 0;
-		if (!tid || !ring->pid || ring->tid != tid)
-			continue;
-		p = find_process(a, ring->pid);
-		snprintf(path, sizeof path, "/proc/%u/task/%u", ring->pid, tid);
-		if ((p && p->ended) || access(path, F_OK) < 0)
-			as_heap_drain_gone(a->drain, tid);
+	list_owned(a, &owned); /* before their threads are looked for */
+	for (size_t i = 0, end; i < owned.n; i = end) {
+		for (end = i + 1; end < owned.n && owned.v[end].pid == owned.v[i].pid; end++)
+			;
+		found += mark_gone(a, &owned.v[i], end - i, &list);
 	}
-	return taken;
+	as_heap_drain_tell_full(a->drain);
+	as_vec_clear(&owned);
+	as_vec_clear(&list);
+	return found;
+}
+
+/*
+ * Threads that have ended are looked for from time to time; soon again where many had; and at once when one
+ * waits for a ring. Returns how many records were read.
+ */
+static uint64_t look(struct as_track_area *a, uint64_t now)
+{
+	uint32_t wants = __atomic_load_n(&a->shared.control->ring_wants, __ATOMIC_ACQUIRE);
+	bool wanted = wants != a->wants;
+	uint64_t n = 0, cost;
+	uint32_t found;
+
+	if (!wanted && now < a->look_ns)
+		return 0;
+	a->wants = wants;
+	found = look_for_ends(a, now);
+	if (found) /* gives them back */
+		n = as_heap_drain_round(a->drain, now);
+	cost = as_now_ns() - now;
+	a->look_ns = now + (found > MANY_ENDED ? AS_TRACK_ENDS_NS / 50 : AS_TRACK_ENDS_NS) +
+		     AS_MIN(cost * LOOK_SHARE, AS_TRACK_ENDS_NS);
+	return n;
 }
 
 /* ---- the thread ---- */
@@ -225,13 +335,7 @@ static uint64_t round_all(struct as_track *k)
 		if (!a->closed) {
 			n += as_heap_drain_round(a->drain, now);
 			make_marks(k, a, now);
-			if (now >= a->look_ns) {
-				/* rings are few where threads come and go by the hundred */
-				a->look_ns =
-					now + (look_for_ends(a, now) > a->shared.context_max / 4
-						       ? AS_TRACK_ENDS_NS / 50
-						       : AS_TRACK_ENDS_NS);
-			}
+			n += look(a, now);
 		}
 		pthread_mutex_unlock(&a->lock);
 	}

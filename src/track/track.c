@@ -30,18 +30,22 @@
 #define SAVE_SHARE    50 /* saving costs one in so many of the time, at most */
 #define FEW_CONTEXTS  64
 #define SMALL_RING    (1u << 18)
+#define SPACE_SHARE   16 /* rings take one in so many bytes of a limited address space, at most */
 
 /* ---- beginning ---- */
 
 /* What an address space limit leaves room for; the target has the same. */
 static void choose_size(struct as_hook_spec *spec)
 {
+	const uint64_t each = AS_RT_CONTEXT_BYTES + AS_RT_RING_HEAD_BYTES + SMALL_RING;
 	struct rlimit rl;
 
 	spec->ring_bytes = AS_TRACK_RING_BYTES;
 	if (getrlimit(RLIMIT_AS, &rl) || rl.rlim_cur == RLIM_INFINITY)
 		return;
-	spec->context_max = FEW_CONTEXTS;
+	spec->context_max =
+		(uint32_t)AS_MIN(rl.rlim_cur / SPACE_SHARE / each, (uint64_t)AS_RT_CONTEXTS);
+	spec->context_max = AS_MAX(spec->context_max, FEW_CONTEXTS);
 	spec->ring_bytes = SMALL_RING;
 }
 

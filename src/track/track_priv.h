@@ -22,6 +22,7 @@ struct as_track_thread {
 	uint32_t tid;
 	uint64_t start_ns;
 	char name[AS_TRACK_NAME];
+	bool over; /* it has ended; no name can be read any more */
 };
 
 /* One heap. Made by the drainer at the process's first event; under the area's lock. */
@@ -80,6 +81,7 @@ struct as_track_area {
 	struct as_heap_stacks stacks;
 	AS_VEC(struct as_track_process *) processes;
 	uint64_t look_ns; /* drainer's: next look for ends */
+	uint32_t wants;   /* drainer's: control.ring_wants at the last one */
 	int marks;        /* drainer's: of as_track_request.marks, those that were made */
 	/* both threads', under map_lock */
 	pthread_mutex_t map_lock;
@@ -141,8 +143,8 @@ void as_track_area_close(struct as_track *k, struct as_track_area *a);
 void as_track_area_free(struct as_track_area *a);
 void as_track_areas_resident(struct as_track *k);
 void as_track_areas_state(struct as_track *k, struct as_track_state *ret);
-/* The name of a process or thread as the kernel has it: "" when it is gone. */
-void as_track_name(pid_t pid, pid_t tid, char ret[AS_TRACK_NAME]);
+/* The name of a process or thread as the kernel has it; false: it is gone, and ret as before. */
+bool as_track_name(pid_t pid, pid_t tid, char ret[AS_TRACK_NAME]);
 
 /* watch.c: main, but for as_track_locate */
 int as_track_watch(struct as_track *k, pid_t tid, pid_t pid, uint32_t parent,

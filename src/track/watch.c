@@ -124,13 +124,13 @@ static void begin(struct as_track *k, const struct as_track_watch *w)
 {
 	struct as_error err = {0};
 	struct as_hooked *h = NULL;
-	char name[AS_TRACK_NAME];
+	char name[AS_TRACK_NAME] = "";
 	int status = -1;
 	int r;
 
 	/* samples so far are of the program that was there; an engine that fails tells it in the loop */
 	(void)as_track_cpu_drain(k, NULL);
-	as_track_name(w->pid, w->pid, name);
+	(void)as_track_name(w->pid, w->pid, name); /* it stands still, or was killed */
 	as_track_end_earlier(k, w->pid);
 	as_image_exec(k->im, w->pid, as_now_ns());
 	r = as_hook_begin(w->pid, &k->spec, &h, &status, &err);

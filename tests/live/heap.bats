@@ -147,6 +147,33 @@ teardown() {
 	[ "$(value storm.assay 't["allocs"] - t["frees"] == t["live_blocks"]')" = True ]
 }
 
+# crowd NAME LIMIT ARGUMENT…: recorded, with so many KiB of address space; the number of blocks as it says it itself
+crowd() {
+	local name=$1 limit=$2
+	shift 2
+	(ulimit -v "$limit" && timeout 240 "$ASSAY" heap -q -o "$name.assay" -- "$W/crowd" "$@" >own)
+	cat own
+}
+
+@test "threads by the thousand, one after the other and at a time: nothing is lost" {
+	for how in 'short 20000 8' 'alive 2000'; do
+		crowd crowd unlimited $how
+		[ "$(value crowd.assay 't["dropped"], t["unmatched_frees"], r["one_of_crowd"]["allocs"]')" = "(0, 0, $(cat own))" ]
+		# of each thread two blocks, 256 bytes
+		[ "$(value crowd.assay 'r["one_of_crowd"]["live_bytes"]')" = "$(($(cat own) * 32))" ]
+	done
+}
+
+@test "fewer rings than threads: those of ended threads are waited for, what has none is counted" {
+	# about 180 of them
+	crowd few 4000000 both 150 2000
+	[ "$(value few.assay 't["dropped"], t["unmatched_frees"], r["one_of_crowd"]["allocs"]')" = "(0, 0, $(cat own))" ]
+	crowd none 4000000 alive 400
+	[ "$(cat own)" = 3200 ]
+	[ "$(value none.assay '0 < r["one_of_crowd"]["allocs"] < 3200')" = True ]
+	[ "$(value none.assay 't["dropped"] >= 14 * (400 - r["one_of_crowd"]["allocs"] // 8)')" = True ]
+}
+
 @test "a static program with musl, and with glibc" {
 	if command -v musl-gcc; then
 		musl-gcc -O2 -static -o allocates "$S/allocates.c"

@@ -248,7 +248,7 @@ static void poll_watches(void)
 /* Threads that have ended give back their rings. */
 static void look_for_ends(struct target *t)
 {
-	for (uint32_t i = 1; i < t->area.context_max; i++) {
+	for (uint32_t i = 1; i < as_heap_area_top(&t->area); i++) {
 		const struct as_rt_ring *ring =
 			(void *)((char *)t->area.rings +
 				 (size_t)i * (AS_RT_RING_HEAD_BYTES + t->area.ring_bytes));
@@ -257,7 +257,7 @@ static void look_for_ends(struct target *t)
 
 		snprintf(path, sizeof path, "/proc/%u/task/%u", ring->pid, tid);
 		if (tid && ring->pid && access(path, F_OK) < 0)
-			as_heap_drain_gone(t->drain, tid);
+			as_heap_drain_gone(t->drain, i);
 	}
 }
 

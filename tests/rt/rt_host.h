@@ -64,6 +64,7 @@ struct rt_host {
 	uint8_t *thunks;
 	size_t nhooks, shared_bytes;
 	uint32_t ring_bytes, context_max;
+	int fd; /* the file that control and rings are in */
 	struct rt_host_module module[RT_HOST_MODULES];
 	size_t nmodules; /* the last one is the image itself */
 };
@@ -183,11 +184,10 @@ static inline void rt_host_open(struct rt_host *h, const struct rt_host_options 
 	h->image = rt_host_load_image();
 	h->shared_bytes = AS_RT_CONTROL_BYTES +
 			  (size_t)h->context_max * (AS_RT_RING_HEAD_BYTES + h->ring_bytes);
-	int fd = memfd_create("rings", MFD_CLOEXEC);
-	if (fd < 0 || ftruncate(fd, (off_t)h->shared_bytes))
+	h->fd = memfd_create("rings", MFD_CLOEXEC);
+	if (h->fd < 0 || ftruncate(h->fd, (off_t)h->shared_bytes))
 		abort();
-	h->control = rt_host_map(h->shared_bytes, MAP_SHARED, fd);
-	close(fd);
+	h->control = rt_host_map(h->shared_bytes, MAP_SHARED, h->fd);
 	h->rings = (char *)h->control + AS_RT_CONTROL_BYTES;
 	h->home = rt_host_map(RT_HOST_HOME, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	h->hook = (struct as_rt_hook *)(h->home + 1);
@@ -316,6 +316,7 @@ static inline void rt_host_close(struct rt_host *h)
 		munmap((void *)(uintptr_t)h->home->sampled, AS_RT_SAMPLED_BYTES);
 	munmap(h->home, RT_HOST_HOME);
 	munmap(h->control, h->shared_bytes);
+	close(h->fd);
 	munmap(h->image, (as_rt_blob_bytes + 4095) & ~4095u);
 }
 

@@ -33,7 +33,7 @@ static inline void rings_init(struct rings *r, uint32_t n, uint32_t bytes)
 	r->area.control = as_xcalloc(1, AS_RT_CONTROL_BYTES);
 	r->area.rings = as_xcalloc(n, AS_RT_RING_HEAD_BYTES + (size_t)bytes);
 	r->area.ring_bytes = bytes;
-	r->area.context_max = n;
+	r->area.context_max = r->area.control->rings_top = n;
 }
 
 static inline void rings_clear(struct rings *r)

@@ -464,11 +464,11 @@ static void a_process_that_has_ended_is_taken_when_its_rings_are_empty(void **un
 	(void)rings_alloc(&b.r, 1, 0x2000, 20, 0);
 	(void)as_heap_drain_round(b.res.d, 2000);
 	assert_false(as_heap_drain_take(b.res.d, PID, &d));
-	as_heap_drain_gone(b.res.d, 100);
+	as_heap_drain_gone(b.res.d, 0);
 	(void)as_heap_drain_round(b.res.d, 3000);
 	assert_false(as_heap_drain_take(b.res.d, PID, &d));
 	(void)rings_free(&b.r, 1, 0x1000);
-	as_heap_drain_gone(b.res.d, 101);
+	as_heap_drain_gone(b.res.d, 1);
 	assert_false(as_heap_drain_take(b.res.d, PID, &d)); /* the free is not read yet */
 	(void)as_heap_drain_round(b.res.d, 4000);
 	assert_true(as_heap_drain_take(b.res.d, PID, &d));
@@ -543,6 +543,31 @@ static void what_happens_to_a_block_before_its_record_is_there_is_its_own(void *
 	bench_clear(&b);
 }
 
+static void threads_are_told_when_all_rings_are_of_living_threads(void **unused)
+{
+	struct bench b;
+	const uint32_t *full;
+
+	bench_init(&b, 2); /* of three: number 0 is nobody's in a target */
+	full = &b.r.area.control->rings_full;
+	(void)rings_alloc(&b.r, 1, 0x1000, 10, 0);
+	(void)as_heap_drain_round(b.res.d, 2000);
+	as_heap_drain_tell_full(b.res.d);
+	assert_int_equal(*full, 0);
+	rings_thread(&b.r, 2, PID, 102);
+	as_heap_drain_tell_full(b.res.d);
+	assert_int_equal(*full, 1);
+	as_heap_drain_gone(b.res.d, 1);
+	as_heap_drain_tell_full(b.res.d); /* one is about to be free */
+	assert_int_equal(*full, 0);
+	b.r.area.control->rings_full = 1;
+	(void)as_heap_drain_round(b.res.d, 3000);
+	assert_int_equal(*full, 0);
+	assert_int_equal(b.r.area.control->owner[1], 0);
+	assert_true(b.r.area.control->owner[2]);
+	bench_clear(&b);
+}
+
 static void a_record_that_never_comes_is_one_hole(void **unused)
 {
 	struct bench b;
@@ -553,7 +578,7 @@ static void a_record_that_never_comes_is_one_hole(void **unused)
 	(void)rings_alloc(&b.r, 0, 0x2000, 20, 0);
 	(void)as_heap_drain_round(b.res.d, 2000);
 	assert_int_equal(b.res.host.heap->allocs, 1);
-	as_heap_drain_gone(b.res.d, 100);
+	as_heap_drain_gone(b.res.d, 0);
 	(void)as_heap_drain_round(b.res.d, 3000);
 	assert_int_equal(b.res.host.heap->allocs, 2);
 	assert_int_equal(drained(&b)->holes, 1);
@@ -673,6 +698,7 @@ int main(void)
 		cmocka_unit_test(a_process_that_has_ended_is_taken_when_its_rings_are_empty),
 		cmocka_unit_test(a_record_being_written_is_waited_for),
 		cmocka_unit_test(what_happens_to_a_block_before_its_record_is_there_is_its_own),
+		cmocka_unit_test(threads_are_told_when_all_rings_are_of_living_threads),
 		cmocka_unit_test(a_record_that_never_comes_is_one_hole),
 		cmocka_unit_test(a_library_in_the_place_of_another_has_stacks_of_its_own),
 		cmocka_unit_test(a_return_address_is_looked_up_by_its_call),

@@ -201,6 +201,88 @@ static void contexts_are_given_back_and_without_one_events_are_counted(void **st
 	close_host();
 }
 
+/* ---- threads that find no ring ---- */
+
+#define RING_WAIT_US 200000
+
+static void *gives_ring_2_back_when_wanted(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < 20; i++) {
+		while (__atomic_load_n(&host.control->ring_wants, __ATOMIC_ACQUIRE) <=
+		       (uint32_t)i)
+			usleep(100);
+		host.control->heartbeat++;
+		view_drain(&view);
+		__atomic_store_n(&host.control->owner[2], 0, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+static void a_thread_without_a_ring_waits_for_one(void **state)
+{
+	(void)state;
+	pthread_t t, back;
+	open_host(&(struct rt_host_options){
+		.context_max = 3, .flags = AS_RT_WAIT_FULL, .full_wait_us = 20 * 1000 * 1000});
+	f(m(1));
+	host.control->owner[2] = 1;
+	pthread_create(&back, NULL, gives_ring_2_back_when_wanted, NULL);
+	for (int i = 0; i < 20; i++) {
+		pthread_create(&t, NULL, one_pair, NULL);
+		pthread_join(t, NULL);
+	}
+	pthread_join(back, NULL);
+	view_drain(&view);
+	assert_int_equal(host.control->ring_wants, 20);
+	assert_int_equal(host.control->rings_top, 3);
+	assert_int_equal(host.control->lost_no_context, 0);
+	assert_int_equal(view.ring[2]->count[AS_RT_REC_ALLOC], 20);
+	assert_int_equal(view.ring[2]->count[AS_RT_REC_FREE], 20);
+	close_host();
+}
+
+static uint64_t pairs_ns(unsigned n)
+{
+	struct timespec a, b;
+	pthread_t t;
+
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	while (n--) {
+		pthread_create(&t, NULL, one_pair, NULL);
+		pthread_join(t, NULL);
+	}
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	return (uint64_t)(b.tv_sec - a.tv_sec) * 1000000000u + (uint64_t)b.tv_nsec -
+	       (uint64_t)a.tv_nsec;
+}
+
+static void no_ring_is_waited_for_where_none_will_come(void **state)
+{
+	(void)state;
+	open_host(&(struct rt_host_options){
+		.context_max = 3, .flags = AS_RT_WAIT_FULL, .full_wait_us = RING_WAIT_US});
+	f(m(1));
+	host.control->owner[2] = 1;
+	/* the recorder says so */
+	host.control->rings_full = 1;
+	(void)pairs_ns(10);
+	assert_int_equal(host.control->ring_wants, 0);
+	assert_int_equal(host.control->lost_no_context, 20);
+	/* the recorder is gone: one waits for it, and no other */
+	host.control->rings_full = 0;
+	assert_true(pairs_ns(1) >= RING_WAIT_US * 1000ull);
+	(void)pairs_ns(10);
+	assert_int_equal(host.control->ring_wants, 1);
+	assert_int_equal(host.control->lost_no_context, 42);
+	/* it is there again */
+	host.control->heartbeat++;
+	host.control->owner[2] = 0;
+	(void)pairs_ns(1);
+	assert_int_equal(host.control->lost_no_context, 42);
+	close_host();
+}
+
 /* ---- full rings ---- */
 
 static void what_a_full_ring_does_not_hold_is_counted_exactly(void **state)
@@ -654,6 +736,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_two_and_eight_threads_are_counted_exactly),
 		cmocka_unit_test(contexts_are_given_back_and_without_one_events_are_counted),
+		cmocka_unit_test(a_thread_without_a_ring_waits_for_one),
+		cmocka_unit_test(no_ring_is_waited_for_where_none_will_come),
 		cmocka_unit_test(what_a_full_ring_does_not_hold_is_counted_exactly),
 		cmocka_unit_test(a_reader_that_stopped_is_not_waited_for_again),
 		cmocka_unit_test(handlers_that_allocate_are_counted_at_5_khz),

@@ -83,8 +83,11 @@ static void open_all(uint32_t flags)
 						      .flags = AS_RT_WAIT_FULL | flags,
 						      .full_wait_us = 10000000});
 	host.control->clock_ns = 1000000;
-	const struct as_heap_area area = {host.control, host.rings, host.ring_bytes,
-					  host.context_max};
+	const struct as_heap_area area = {.control = host.control,
+					  .rings = host.rings,
+					  .ring_bytes = host.ring_bytes,
+					  .context_max = host.context_max,
+					  .fd = host.fd};
 	memset(&stacks, 0, sizeof stacks);
 	drain = as_heap_drain_new(&area, &to, &stacks);
 	heap = NULL;
@@ -422,15 +425,12 @@ static void a_thread_that_ends_leaves_what_it_had(void **state)
 	open_all(AS_RT_SUM_PAIRS);
 	f(m(1));
 	for (int i = 0; i < 3; i++) {
-		uint32_t tid;
-
 		pthread_create(&t, NULL, leave_some, left);
 		pthread_join(t, NULL);
 		round_now();
-		tid = rt_host_ring(&host, 2)->tid;
 		f(left[0]); /* before its block is told */
 		round_now();
-		as_heap_drain_gone(drain, tid);
+		as_heap_drain_gone(drain, 2);
 		round_now();
 		assert_int_equal(host.control->owner[2], 0);
 		assert_int_equal(heap->sum[AS_HEAP_BLOCKS].live.bytes, 60);
