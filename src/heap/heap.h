@@ -169,7 +169,8 @@ struct as_heap {
 	double allocs_variance;
 	uint64_t swept; /* allocations that sweeps are made for */
 	uint64_t zero, failed;
-	uint64_t unmatched_frees;    /* of blocks from before, or of nobody */
+	uint64_t unmatched_frees; /* of blocks from before, or of nobody */
+	bool forked; /* the host's: blocks from before are those of the process it is a fork of */
 	uint64_t unmatched_allocs;   /* of a block that was live: its free was not seen */
 	uint64_t unmatched_reallocs; /* of blocks from before: their growth is not known */
 	uint64_t crowded;            /* allocations beyond the last tally */

@@ -181,6 +181,7 @@ static void write_process(struct as_heap_writer *o, uint32_t process,
 	const struct as_heap *h = p->heap;
 	const struct as_heap_domain_sum *blocks = &h->sum[AS_HEAP_BLOCKS];
 	const struct as_heap_domain_sum *maps = &h->sum[AS_HEAP_MAPPINGS];
+	uint64_t unmatched = h->unmatched_frees + h->unmatched_reallocs;
 
 	as_write_heap_process(o->w,
 			      &(struct as_rec_heap_process){
@@ -211,6 +212,7 @@ static void write_process(struct as_heap_writer *o, uint32_t process,
 				      .live_blocks_half = half(blocks->live.blocks_variance),
 				      .live_bytes_half = half(blocks->live.bytes_variance),
 				      .peak_bytes_half = half(blocks->peak.bytes_variance),
+				      .inherited = h->forked ? unmatched : 0,
 			      });
 }
 

@@ -49,6 +49,7 @@ static struct as_heap *on_process(void *ctx, uint32_t pid, uint64_t time_ns)
 	if (!as_track_name((pid_t)pid, (pid_t)pid, p->name))
 		memcpy(p->name, a->name, sizeof p->name);
 	p->heap = as_heap_new(time_ns);
+	p->heap->forked = (pid_t)pid != a->pid;
 	as_vec_push(&a->processes, p);
 	return p->heap;
 }

@@ -110,6 +110,38 @@ teardown() {
 	[ "$(value forks.assay 'sorted(one["live_bytes"] > 2000 * 2000 for one in p["python3"])')" = '[False, True]' ]
 }
 
+@test "what a fork frees of its parent's is told as that, not as from before the recording" {
+	gcc -O1 -o parted -x c - <<-'END'
+		#include <stdlib.h>
+		#include <sys/wait.h>
+		#include <unistd.h>
+		int main(void)
+		{
+			static void *volatile p[1000];
+			for (int i = 0; i < 1000; i++)
+				p[i] = malloc(100);
+			if (fork() == 0) {
+				for (int i = 0; i < 300; i++)
+					free(p[i]);
+				for (int i = 300; i < 307; i++)
+					p[i] = realloc(p[i], 5000);
+				_exit(0);
+			}
+			wait(NULL);
+			for (int i = 0; i < 1000; i++)
+				free(p[i]);
+			return 0;
+		}
+	END
+	run -0 assay heap -q -o parted.assay -- ./parted
+	[ "$(value parted.assay 'sorted((o["unmatched_frees"], o["unmatched_reallocs"], o["inherited"]) for o in p["parted"])')" = \
+		'[(0, 0, 0), (300, 7, 307)]' ]
+	run -0 assay report parted.assay
+	[[ $output = *'307 blocks freed or changed in a fork, allocated before it in the parent'* ]]
+	[[ $output != *'from before the recording'* ]]
+	[ "$(awk '{ if (length > w) w = length } END { print w }' <<<"$output")" -le 100 ]
+}
+
 @test "many forks that allocate, one after the other: nothing is lost" {
 	cat >many.py <<-'END'
 		import os

@@ -231,6 +231,7 @@ void as_model_heap_sum(const struct as_model *m, struct as_rec_heap_process *ret
 		ret->peak_bytes += p->peak_bytes;
 		ret->mapped_bytes += p->mapped_bytes;
 		ret->mapped_peak_bytes += p->mapped_peak_bytes;
+		ret->inherited += p->inherited;
 	}
 	if (m->heap.processes.n == 1)
 		ret->peak_ns = m->heap.processes.v[0].peak_ns;
@@ -336,6 +337,7 @@ static void figures_json(const struct as_rec_heap_process *p, struct as_json *j)
 	as_json_u64(j, "unmatched_frees", p->unmatched_frees);
 	as_json_u64(j, "unmatched_allocs", p->unmatched_allocs);
 	as_json_u64(j, "unmatched_reallocs", p->unmatched_reallocs);
+	as_json_u64(j, "inherited", p->inherited);
 	as_json_u64(j, "zero_size", p->zero);
 	as_json_u64(j, "failed", p->failed);
 	as_json_u64(j, "peak_bytes", p->peak_bytes);

@@ -276,11 +276,20 @@ static void sampling_line(const struct as_model *m, struct as_trust_lines *ret)
 
 static void unknown_line(const struct as_rec_heap_process *s, struct as_trust_lines *ret)
 {
+	uint64_t unmatched = s->unmatched_frees + s->unmatched_reallocs;
+	uint64_t inherited = s->inherited < unmatched ? s->inherited : unmatched;
 	struct as_buf b = {0};
 
-	if (s->unmatched_frees + s->unmatched_reallocs) {
-		add_counted(&b, s->unmatched_frees + s->unmatched_reallocs, "block");
+	if (unmatched > inherited) {
+		add_counted(&b, unmatched - inherited, "block");
 		as_buf_adds(&b, " from before the recording freed or changed");
+		line(ret, AS_TRUST_FACT, &b, "");
+		as_buf_reset(&b);
+	}
+	if (inherited) {
+		add_counted(&b, inherited, "block");
+		as_buf_adds(&b,
+			    " freed or changed in a fork, allocated before it in the parent");
 		line(ret, AS_TRUST_FACT, &b, "");
 		as_buf_reset(&b);
 	}
