@@ -48,7 +48,7 @@
 #include <stdint.h>
 
 #define AS_RT_MAGIC   0x3154524153534153ull /* "SASSART1" */
-#define AS_RT_VERSION 5
+#define AS_RT_VERSION 6
 
 /*
  * Kinds of entry, by what the arguments mean. All up to the fourth integer argument reach the
@@ -77,6 +77,8 @@
  *	MARK		name, its length: assay_heap_mark of the program (assay/heap.h)
  *	PRCTL SYSCALL	prctl and syscall of libc: where they install a filter of system calls,
  *			AS_RT_NO_SYSCALLS is set before
+ *	MLOCKALL	mlockall (and by syscall): with MCL_ONFAULT, so that only what is used of the
+ *			runtime's memory is locked, too
  *
  * Any other function that may throw through its caller is not to be given to the runtime: no
  * unwinder of the target knows the runtime's frames. Functions that only look (malloc_usable_size)
@@ -104,7 +106,8 @@ enum as_rt_kind {
 	AS_RT_SYSCALL = 18,
 	AS_RT_EXIT_BEGINS = 19,
 	AS_RT_EXIT = 20,
-	AS_RT_KINDS = 21,
+	AS_RT_MLOCKALL = 21,
+	AS_RT_KINDS = 22,
 };
 
 /* At the image's first byte. Offsets are from there. */
@@ -120,7 +123,7 @@ struct as_rt_image {
 	/* The same for targets with control.sample_bytes; where they do not differ, that of entry. */
 	uint32_t sampled[AS_RT_KINDS];
 };
-_Static_assert(sizeof(struct as_rt_image) == 208, "layout is shared with the image");
+_Static_assert(sizeof(struct as_rt_image) == 216, "layout is shared with the image");
 
 /* One per patched function, in the home. 32 bytes. Written by the tool, read by the runtime. */
 struct as_rt_hook {

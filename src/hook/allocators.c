@@ -153,6 +153,7 @@ static const struct known others[] = {
 	{MARK_SITE, AS_RT_MARK, AS_HOOKS_MARKS},
 	{"prctl", AS_RT_PRCTL, AS_HOOKS_SECCOMP},
 	{"syscall", AS_RT_SYSCALL, AS_HOOKS_SECCOMP},
+	{"mlockall", AS_RT_MLOCKALL, AS_HOOKS_SECCOMP},
 	{"exit", AS_RT_EXIT_BEGINS, AS_HOOKS_EXIT},
 	{"_exit", AS_RT_EXIT, AS_HOOKS_EXIT},
 	{"_Exit", AS_RT_EXIT, AS_HOOKS_EXIT},

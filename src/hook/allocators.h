@@ -33,7 +33,7 @@ enum as_hook_group {
 	AS_HOOKS_LOADER = 4,   /* _dl_debug_state: modules come and go */
 	AS_HOOKS_EXEC = 8,     /* a new program takes the place of this one */
 	AS_HOOKS_MARKS = 16,   /* assay_heap_mark of the program (assay/heap.h) */
-	AS_HOOKS_SECCOMP = 32, /* prctl, syscall: a filter of system calls comes */
+	AS_HOOKS_SECCOMP = 32, /* prctl, syscall, mlockall: what the runtime may do changes */
 	AS_HOOKS_EXIT = 64,    /* exit, _exit: the process is about to end */
 };
 /* All that a recorder of blocks needs. */

@@ -6,7 +6,7 @@
 	.section .head, "ax", @progbits
 	.globl	as_rt_entries
 as_rt_entries:					/* at 40 */
-	.irp	name, size, count, align, heap, pointer, realloc, realloc_count, realloc_rust, resize, free, mmap, munmap, mremap, modules, exec, new, mark, prctl, syscall, exit_begins, exit
+	.irp	name, size, count, align, heap, pointer, realloc, realloc_count, realloc_rust, resize, free, mmap, munmap, mremap, modules, exec, new, mark, prctl, syscall, exit_begins, exit, mlockall
 	.long	entry_\name - as_rt_entries + 40
 	.endr
 	.irp	name, size, count, align, heap, pointer, realloc, realloc_count, realloc_rust, resize, free
@@ -16,7 +16,7 @@ as_rt_entries:					/* at 40 */
 	.long	entry_\name - as_rt_entries + 40
 	.endr
 	.long	entry_sampled_new - as_rt_entries + 40
-	.irp	name, mark, prctl, syscall, exit_begins, exit
+	.irp	name, mark, prctl, syscall, exit_begins, exit, mlockall
 	.long	entry_\name - as_rt_entries + 40
 	.endr
 
@@ -197,6 +197,10 @@ entry_syscall:
 	je	2f
 	cmp	$157, %edi			/* prctl */
 	je	1f
+	cmp	$151, %edi			/* mlockall */
+	je	3f
+	jmp	*(%r11)
+3:	or	$4, %esi
 	jmp	*(%r11)
 1:	cmp	$22, %esi
 	je	2f
@@ -206,5 +210,15 @@ entry_syscall:
 2:	no_syscalls
 	.cfi_endproc
 	.size	entry_syscall, . - entry_syscall
+
+/* What a program locks is read in as it is used, not at once: the runtime's tables are gigabytes of addresses. */
+	.p2align 4
+	.type	entry_mlockall, @function
+entry_mlockall:
+	.cfi_startproc
+	or	$4, %edi			/* MCL_ONFAULT */
+	jmp	*(%r11)
+	.cfi_endproc
+	.size	entry_mlockall, . - entry_mlockall
 
 	.section .note.GNU-stack, "", @progbits

@@ -264,6 +264,42 @@ in_mounts() {
 	done
 }
 
+# The runtime's tables are gigabytes of addresses: to read them all in would end the program.
+@test "a program that locks all of its memory has no more of it than it uses" {
+	cat >locks.c <<-'END'
+		#include <stdio.h>
+		#include <stdlib.h>
+		#include <string.h>
+		#include <sys/mman.h>
+		#include <sys/syscall.h>
+		#include <unistd.h>
+		int main(int n, char **v)
+		{
+			long r = n > 1 ? syscall(SYS_mlockall, MCL_CURRENT | MCL_FUTURE)
+				       : mlockall(MCL_CURRENT | MCL_FUTURE);
+			for (int i = 0; i < 1000; i++) {
+				char *p = malloc(1000);
+				*(volatile char *)p = 1;
+				free(p);
+			}
+			char line[200];
+			FILE *f = fopen("/proc/self/status", "r");
+			while (fgets(line, sizeof line, f))
+				if (!strncmp(line, "VmRSS:", 6))
+					fputs(line + 6, stdout);
+			return r != 0;
+		}
+	END
+	gcc -O1 -o locks locks.c
+	./locks >bare || skip "this machine lets no program lock its memory"
+	for how in '' by-number; do
+		# shellcheck disable=SC2086 # none or one word
+		assay heap -q -o locks.assay -- ./locks $how >kib
+		[ "$(tr -dc 0-9 <kib)" -lt 65536 ]
+		[ "$(value locks.assay 't["allocs"] >= 1000 and t["dropped"] == 0')" = True ]
+	done
+}
+
 @test "a signal handler that allocates while the program does" {
 	gcc -O1 -o handler -x c - <<-'END'
 		#include <signal.h>
