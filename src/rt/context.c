@@ -3,7 +3,8 @@
 #include "rt/rt_priv.h"
 #include "rt/walk.h"
 
-/* The thread pointer's own word; 0: this thread has no TLS. */
+/* The thread pointer's own word; 0: this thread has no TLS. Where that cannot be found out, a process whose
+ * threads keep their ids behind it has some. */
 static uint64_t thread_pointer(const struct as_rt_control *control)
 {
 	uint64_t base = 0, fs;
@@ -11,17 +12,24 @@ static uint64_t thread_pointer(const struct as_rt_control *control)
 		__asm__ volatile("rdfsbase %0" : "=r"(base));
 	else if (rt_has_syscalls(control))
 		(void)rt_syscall(RT_SYS_ARCH_PRCTL, RT_ARCH_GET_FS, (uintptr_t)&base, 0, 0);
+	else
+		base = control->tid_off;
 	if (!base)
 		return 0;
 	__asm__ volatile("movq %%fs:0, %0" : "=r"(fs));
 	return fs;
 }
 
+static bool can_set_gs(const struct as_rt_control *control)
+{
+	return control->flags & AS_RT_FSGSBASE || rt_has_syscalls(control);
+}
+
 static void set_gs(const struct as_rt_control *control, const struct rt_context *c)
 {
 	if (control->flags & AS_RT_FSGSBASE)
 		__asm__ volatile("wrgsbase %0" : : "r"(c) : "memory");
-	else
+	else if (rt_has_syscalls(control))
 		(void)rt_syscall(RT_SYS_ARCH_PRCTL, RT_ARCH_SET_GS, (uintptr_t)c, 0, 0);
 }
 
@@ -204,6 +212,23 @@ static bool ask_names(const struct as_rt_home *home, const struct as_rt_control 
 	return *ret_pid && *ret_tid;
 }
 
+/* The thread's context, where its gs base could not be made to lead there; NULL: it has none yet. */
+static struct rt_context *find_own(const struct as_rt_home *home,
+				   const struct as_rt_control *control, uint64_t fs,
+				   uint32_t tid)
+{
+	uint32_t top = *(const volatile uint32_t *)&control->rings_top;
+	for (uint32_t i = 1; i < top && i < home->context_max; i++) {
+		struct rt_context *c =
+			(struct rt_context *)(uintptr_t)(home->contexts +
+							 (uint64_t)i * AS_RT_CONTEXT_BYTES);
+		if (*(const volatile uint32_t *)&control->owner[i] == tid && c->self == c &&
+		    c->fs == fs)
+			return c;
+	}
+	return 0;
+}
+
 struct rt_context *as_rt_claim(const struct as_rt_hook *hook)
 {
 	const struct as_rt_home *home = (const struct as_rt_home *)(uintptr_t)hook->home;
@@ -219,6 +244,11 @@ struct rt_context *as_rt_claim(const struct as_rt_hook *hook)
 	if (!ask_names(home, control, fs, &tid, &pid)) {
 		__atomic_add_fetch(&control->lost_no_context, 1, __ATOMIC_RELAXED);
 		return 0;
+	}
+	if (RT_UNLIKELY(!can_set_gs(control))) {
+		struct rt_context *own = find_own(home, control, fs, tid);
+		if (own)
+			return own;
 	}
 	if (!(control->flags & AS_RT_NO_CHILDREN) || pid == control->pid)
 		index = wait_index(home, control, tid);
