@@ -36,8 +36,8 @@ struct as_heap_area {
 	struct as_rt_control *control;
 	void *rings;
 	uint32_t ring_bytes, context_max;
-	/* The file that control begins, and rings are in: what was never written there is not looked at when
-	 * a thread ends. 0: not known. */
+	/* The file that control begins, and rings are in: what was never written there is not looked at
+	 * when a thread ends. 0: not known. */
 	int fd;
 };
 

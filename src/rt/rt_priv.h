@@ -123,8 +123,8 @@ struct rt_path {
 #define RT_PROBES           16384u
 #define RT_ROOT_DEPTH       4u
 
-/* The tables of nodes of a thread with many stacks: mapped when they are needed. They are used as far as that is so,
- * and no page is touched before. */
+/* The tables of nodes of a thread with many stacks: mapped when they are needed. They are used as far as that
+ * is so, and no page is touched before. */
 struct rt_nodes {
 	struct rt_node node[AS_RT_NODES];
 	uint32_t child[RT_CHILD_SETS][RT_CHILD_WAYS];
@@ -198,7 +198,7 @@ struct rt_context {
 	uint32_t probe[RT_PROBES]; /* index, by slot and ra: the last one */
 	struct rt_stack stack[RT_STACKS];
 	struct rt_pair pair[RT_PAIRS];
-	/* What a thread begins with, and what it has when that was full; NULL: it was not, or cannot be had. */
+	/* What a thread has when node0 and its tables are full; NULL: not yet, or it cannot be had. */
 	struct rt_nodes *many;
 	_Alignas(4096) struct rt_node node0[RT_NODES_LEAST];
 	_Alignas(64) uint32_t child0[RT_CHILD_SETS_LEAST][RT_CHILD_WAYS];

@@ -883,8 +883,8 @@ static __attribute__((noinline)) uint32_t capture_shared(struct rt_capture *k,
 	return first | AS_RT_NODE_ONCE;
 }
 
-/* The last node of the frame is tried before its frames: where data lie in the places that ways 1 and 2 look at,
- * it is mostly the one. Where it was not the last time, it is tried now and then. */
+/* The last node of the frame is tried before its frames: where data lie in the places that ways 1 and 2
+ * look at, it is mostly the one. Where it was not the last time, it is tried now and then. */
 static uint32_t find_near(struct rt_capture *k, const struct rt_frame *frame)
 {
 	struct rt_context *c = k->c;

@@ -211,9 +211,9 @@ static void list_threads(uint32_t pid, number_list *ret)
 	if (!dir)
 		return;
 	while ((e = readdir(dir))) {
-		unsigned long tid = strtoul(e->d_name, NULL, 10);
+		uint64_t tid;
 
-		if (tid)
+		if (as_parse_u64(e->d_name, &tid))
 			as_vec_push(ret, (uint32_t)tid);
 	}
 	(void)closedir(dir); /* it was only read */
