@@ -123,8 +123,8 @@ struct rt_path {
 #define RT_PROBES           16384u
 #define RT_ROOT_DEPTH       4u
 
-/* The tables of nodes of a thread with many stacks: mapped when they are needed. They are used as far as that
- * is so, and no page is touched before. */
+/* The tables of nodes of a thread with many stacks: mapped when they are needed, and used as far as
+ * that is so; no page is touched before. */
 struct rt_nodes {
 	struct rt_node node[AS_RT_NODES];
 	uint32_t child[RT_CHILD_SETS][RT_CHILD_WAYS];
