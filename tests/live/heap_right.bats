@@ -124,7 +124,9 @@ is() {
 @test "memory that few blocks keep: how much, in which arenas, and whose blocks" {
 	recorded pinned
 	is pinned '(r["scatter"]["live_blocks"], r["scatter"]["live_bytes"])' '(128, 25600)' --measure live
-	is pinned '[p["function"] for p in d["resident"][0]["pins"]]' "['scatter']" --measure live
+	# a thread's table of TLS may lie on one of its pages
+	is pinned '[p["function"] for p in d["resident"][0]["pins"] if p["function"] != "allocate_dtv"]' "['scatter']" \
+		--measure live
 	is pinned 'd["resident"][0]["pinned_pages"] in range(100, 260)' True --measure live
 	# 128,000 blocks of 208 bytes were there
 	is pinned 'sum(p["bytes"] for p in d["resident"][0]["parts"] if p["kind"] == "held") > 20e6' True --measure live
