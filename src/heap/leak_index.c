@@ -17,6 +17,8 @@ struct region {
 };
 struct as_leak_index {
 	struct region *region;
+	AS_VEC(uint32_t *)
+	tables; /* of regions: to look for them would read all of `region` in */
 };
 
 /* Zeroed memory that is there when it is first written: most of it never is. */
@@ -35,10 +37,13 @@ static uint64_t end_of(const struct as_leak_block *b)
 	return b->low + AS_MAX(b->bytes, 1ull);
 }
 
-static void add_part(struct region *r, uint32_t number, uint64_t low, uint64_t last)
+static void add_part(struct as_leak_index *x, struct region *r, uint32_t number, uint64_t low,
+		     uint64_t last)
 {
-	if (!r->first)
+	if (!r->first) {
 		r->first = map_zeroed(GRANULES * sizeof *r->first);
+		as_vec_push(&x->tables, r->first);
+	}
 	for (uint64_t g = low >> GRANULE_BITS; g <= last >> GRANULE_BITS; g++) {
 		uint32_t *at = &r->first[g % GRANULES];
 
@@ -56,7 +61,7 @@ static void add(struct as_leak_index *x, uint32_t number, uint64_t low, uint64_t
 		if (low == region << REGION_BITS && end >= stop)
 			r->whole = number + 1;
 		else
-			add_part(r, number, low, AS_MIN(end, stop) - 1);
+			add_part(x, r, number, low, AS_MIN(end, stop) - 1);
 		low = stop;
 	}
 }
@@ -75,10 +80,9 @@ void as_leak_index_free(struct as_leak_index *x)
 {
 	if (!x)
 		return;
-	for (size_t i = 0; i < REGIONS; i++) {
-		if (x->region[i].first)
-			munmap(x->region[i].first, GRANULES * sizeof(uint32_t));
-	}
+	as_vec_foreach (table, &x->tables)
+		munmap(*table, GRANULES * sizeof **table);
+	as_vec_clear(&x->tables);
 	munmap(x->region, REGIONS * sizeof *x->region);
 	free(x);
 }

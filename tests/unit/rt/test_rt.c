@@ -390,7 +390,7 @@ static void same_as_the_unwinder(struct frames *f, void *ptr)
 	tally.complete += end == AS_END_ROOT;
 }
 
-#define STACKS 45000 /* whose nodes are more than a thread's table holds */
+#define STACKS 60000 /* whose nodes are more than a thread's table holds */
 
 static void stacks_without_frame_pointers_are_the_unwinders(void **state)
 {
