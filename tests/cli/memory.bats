@@ -98,7 +98,7 @@ assert eval(sys.argv[1]), (sys.argv[1], t, r["trust"], rows)
 	done
 	holds "r['grown'] == 'first'"
 	run -0 assay report --grown first heap.assay
-	[[ $output == *'; what grew counts for who made it'* ]]
+	[[ $(tr -s ' \n' ' ' <<<"$output") == *'; what grew counts for who made it'* ]]
 	holds "t['made']['app::load'] == 0 and t['app::load']['live_bytes'] > 0"
 	assay export --to folded --measure live --grown first heap.assay | awk '/load/ { exit 1 }'
 	assay flame --measure live --grown first -o - heap.assay | grep -q 'app::index'

@@ -59,9 +59,10 @@ async function ask(browser, file) {
 	const answer = { schema: valid || validate.errors, errors: [], said: [], functions: {} };
 	page.on('pageerror', (e) => answer.errors.push(e.message));
 	page.on('console', (m) => m.type() === 'error' && answer.said.push(m.text()));
-	await page.goto(`${pathToFileURL(path.join(release, 'index.html'))}#localProfilePath=${loader}`);
+	await page.goto(`${pathToFileURL(path.join(release, 'index.html'))}#localProfilePath=${loader}`,
+		{ timeout: 120000 });
 	await page.waitForFunction(() => document.title !== 'speedscope' ||
-		document.body.innerText.includes('Something went wrong'), null, { timeout: 60000 });
+		document.body.innerText.includes('Something went wrong'), null, { timeout: 120000 });
 	answer.title = await page.title();
 	answer.failed = (await page.evaluate(() => document.body.innerText))
 		.includes('Something went wrong');
