@@ -97,7 +97,7 @@ assert eval(sys.argv[1]), (sys.argv[1], t, r["trust"], rows)
 		holds "('app::load' in rows and rows['app::load']['self_amount'] > 0) == ('$grown' == 'last')"
 	done
 	holds "r['grown'] == 'first'"
-	run -0 assay report --grown first heap.assay
+	run -0 assay report --measure live --grown first heap.assay
 	[[ $(tr -s ' \n' ' ' <<<"$output") == *'; what grew counts for who made it'* ]]
 	holds "t['made']['app::load'] == 0 and t['app::load']['live_bytes'] > 0"
 	assay export --to folded --measure live --grown first heap.assay | awk '/load/ { exit 1 }'
