@@ -255,6 +255,8 @@ static void look_for_ends(struct target *t)
 		uint32_t tid = t->area.control->owner[i];
 		char path[64];
 
+		if (!tid) /* its ring has no page yet, and a look would make one */
+			continue;
 		snprintf(path, sizeof path, "/proc/%u/task/%u", ring->pid, tid);
 		if (tid && ring->pid && access(path, F_OK) < 0)
 			as_heap_drain_gone(t->drain, i);
