@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * holds MEBIBYTES SECONDS [THREADS]: a list of blocks of 1,008 bytes, written to, so many MiB in all, then work on it for so
- * long. Prints the longest time in microseconds that a thread found itself standing still.
+ * holds MEBIBYTES SECONDS [THREADS]: a list of blocks of 1,008 bytes, written to, so many MiB in all,
+ * then work on it for so long. Prints the longest time in microseconds that a thread found itself
+ * standing still.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -158,8 +158,8 @@ static void want_often_called(struct search *s)
 }
 
 /*
- * Where the rest of an allocator is: functions near those that are known, such that share a part with them, and
- * such that call them. Wrappers have no such neighbours, and whatever calls free is no news.
+ * Where the rest of an allocator is: functions near those that are known, such that share a part with
+ * them, and such that call them. Wrappers have no such neighbours, and whatever calls free is no news.
  */
 static void find_relatives(struct search *s)
 {
@@ -617,8 +617,8 @@ static bool drop_inner(struct search *s)
 }
 
 /*
- * What is called in the place of one that throws. It must be the same in all but that: a function that writes to what
- * it allocates (zeros, a header) or takes count and size looks like operator new, too.
+ * What is called in the place of one that throws. It must be the same in all but that: a function that
+ * writes to what it allocates (zeros, a header) or takes count and size looks like operator new, too.
  */
 static void find_instead(struct search *s)
 {

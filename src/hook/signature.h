@@ -26,9 +26,9 @@
  * functions that are told call is left out. So a program that has two allocators has both, and no
  * block is told twice.
  *
- * operator new that throws is one that gives blocks, whose blocks are taken by that free and come again from
- * it, and which ends in abort() when 2^63 - 1 bytes are asked for: nobody catches what it throws. valloc
- * is one whose blocks come again, too, and begin with a page.
+ * operator new that throws is one that gives blocks, whose blocks are taken by that free and come again
+ * from it, and which ends in abort() when 2^63 - 1 bytes are asked for: nobody catches what it throws.
+ * valloc is one whose blocks come again, too, and begin with a page.
  *
  * Any bytes are safe. Cost: 0.5 to 5 s of processor time, most of it the kernel's, which makes some hundred
  * processes. Thread rule: the thread that traces.
@@ -67,9 +67,9 @@ int as_signature_find(const struct as_signature_program *p, struct as_signature 
 void as_signature_clear(struct as_signature *s);
 
 /*
- * What was found, kept as bytes for the next time: found.c. Key: of the loaded segments of the file and of this
- * build of the search. as_signature_read takes any bytes, and gives what was written with the same key or
- * false; an empty list: there is nothing to be found.
+ * What was found, kept as bytes for the next time: found.c. Key: of the loaded segments of the file and
+ * of this build of the search. as_signature_read takes any bytes, and gives what was written with the
+ * same key or false; an empty list: there is nothing to be found.
  */
 #define AS_SIGNATURE_KEY_BYTES 40
 void as_signature_key(const struct as_elf *elf, char ret[AS_SIGNATURE_KEY_BYTES]);

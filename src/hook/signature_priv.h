@@ -59,8 +59,8 @@ struct as_proof_member {
 	bool changes_r10, changes_r11;
 };
 /*
- * Whether `instead` can be called in the place of avma: in the same memory both give the same blocks with the same
- * bytes in them, so that neither writes to them.
+ * Whether `instead` can be called in the place of avma: in the same memory both give the same blocks
+ * with the same bytes in them, so that neither writes to them.
  */
 bool as_proof_same(const struct as_proof *p, enum as_proof_form form, uint64_t avma,
 		   uint64_t instead);

@@ -34,7 +34,8 @@
 #define AS_TRIAL_WATCHES 64u
 #define AS_TRIAL_SCRATCH 256u
 #define AS_TRIAL_REPEATS 1024u
-/* After which no more experiments begin: processor time of the copies, and time on a machine that has none. */
+/* After which no more experiments begin: processor time of the copies, and time on a machine that has
+ * none. */
 #define AS_TRIAL_CPU_NS  15000000000ull
 #define AS_TRIAL_NS      300000000000ull
 

@@ -246,8 +246,8 @@ static bool takes_blocks(const struct as_proof *p, struct as_trial_run *r, uint6
 }
 
 /*
- * A part of the allocator takes blocks too, often a second time (those that another thread gave back). It has no use for
- * a size, and none for null; a free of the program has one or the other.
+ * A part of the allocator takes blocks too, often a second time (those that another thread gave back).
+ * It has no use for a size, and none for null; a free of the program has one or the other.
  */
 static bool is_free(const struct as_proof *p, struct as_trial_run *r, uint64_t avma,
 		    enum as_proof_form form)
@@ -337,8 +337,8 @@ static bool is_page_malloc(const struct as_proof *p, struct as_trial_run *r, uin
 }
 
 /*
- * operator new. It cannot come back when there is no memory: what it throws finds nobody to catch it, and that
- * ends in abort(). So that is the last that is asked of it.
+ * operator new. It cannot come back when there is no memory: what it throws finds nobody to catch it,
+ * and that ends in abort(). So that is the last that is asked of it.
  */
 static bool is_new(const struct as_proof *p, struct as_trial_run *r, uint64_t avma,
 		   enum as_proof_form form)
@@ -442,8 +442,9 @@ bool as_proof_try(const struct as_proof *p, enum as_rt_kind kind, enum as_proof_
 
 /*
  * Most functions fail at once, by a signal. They are tried one after the other in the same fork, with
- * one call each. What one of them does to the memory there may make others fail; so malloc must still work
- * after each of them. The one after which it does not is tried once more alone, and the rest in another fork.
+ * one call each. What one of them does to the memory there may make others fail; so malloc must still
+ * work after each of them. The one after which it does not is tried once more alone, and the rest in
+ * another fork.
  */
 static bool is_sound(const struct as_proof *p, struct as_trial_run *r)
 {

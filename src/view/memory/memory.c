@@ -275,9 +275,9 @@ static void sampling_line(const struct as_model *m, struct as_trust_lines *ret)
 }
 
 /*
- * Of programs that were recorded from their start, blocks that were freed and never seen allocated, beyond those
- * whose record was lost or not finished: where an allocator is known by what its functions do, some were not
- * found. NULL: there are none; else the module, and how many.
+ * Of programs that were recorded from their start, blocks that were freed and never seen allocated,
+ * beyond those whose record was lost or not finished: where an allocator is known by what its functions
+ * do, some were not found. NULL: there are none; else the module, and how many.
  */
 static const char *find_unidentified(const struct as_model *m, uint64_t *ret_blocks)
 {
