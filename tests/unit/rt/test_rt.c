@@ -438,7 +438,7 @@ static void a_thread_on_the_stack_of_another_has_stacks_of_its_own(void **state)
 	static _Alignas(4096) char stack[1 << 18];
 	(void)state;
 	open_host(&(struct rt_host_options){0});
-	((fn_size *)HOOK(fn_size, SIZE, malloc))(1); /* this thread's is the first ring */
+	free((HOOK(fn_size, SIZE, malloc))(1)); /* this thread's is the first ring */
 	stacks_ring = 2;
 	memset(&tally, 0, sizeof tally);
 	for (uintptr_t i = 0; i < 3; i++) {
