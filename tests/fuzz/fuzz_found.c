@@ -4,6 +4,7 @@
  * program itself, as what code is patched by.
  */
 #include <stdlib.h>
+#include <string.h>
 #include "hook/plan.h"
 #include "hook/signature.h"
 
