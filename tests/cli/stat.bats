@@ -242,9 +242,9 @@ assert c["verdict"] in ("equal", "undecided"), c'
 		}
 	END
 	cc -O1 -DWORK=4000 -o app spin.c
-	run -0 assay stat --save old -- ./app 1500
+	run -0 assay stat --save old -- ./app 15000
 	[[ $output == *'10 runs'* ]]
-	tries '[[ $output != *slower* && $output != *faster* ]]' assay stat --delta 10 --baseline old -- ./app 1500
+	tries '[[ $output != *slower* && $output != *faster* ]]' assay stat --delta 10 --baseline old -- ./app 15000
 	[[ $output == *"against the baseline 'old' of "* ]]
 	cc -O1 -DWORK=6000 -o app spin.c
 	half_more() {
@@ -253,17 +253,17 @@ import json, sys
 c = json.load(sys.stdin)["comparison"]
 assert c["verdict"] == "slower" and 1.3 < c["cpu"]["ratio"] < 1.7, c'
 	}
-	tries half_more assay stat --baseline old --format json -- ./app 1500
-	run -0 assay stat --delta 30 --baseline old -- ./app 1600
+	tries half_more assay stat --baseline old --format json -- ./app 15000
+	run -0 assay stat --delta 30 --baseline old -- ./app 16000
 	[[ $output == *'note   the arguments are not those it was saved with'* && $output != *'another machine'* ]]
 	python3 -c '
 import sqlite3
 db = sqlite3.connect("data/assay/history.db")
 db.execute("UPDATE entry SET machine = ?", ("PDP-11, 1 CPU, Linux 0.11",))
 db.commit()'
-	run -0 assay stat --delta 30 --baseline old -- ./app 1500
+	run -0 assay stat --delta 30 --baseline old -- ./app 15000
 	[[ $output == *'PDP-11'*'note   it was saved on another machine (this is '* ]]
-	run -125 --separate-stderr assay stat --baseline none -- ./app 1500
+	run -125 --separate-stderr assay stat --baseline none -- ./app 15000
 	[[ $stderr == *"nothing was saved as 'none'; there are 'old'"* ]]
 	printf '#!/bin/sh\n' >script && chmod +x script
 	run -0 assay stat --save script -- ./script
