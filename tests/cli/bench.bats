@@ -118,7 +118,7 @@ import json, sys
 c = json.load(sys.stdin)["comparisons"][0]
 assert c["verdict"] == "slower" and c["ratio"] > 2, c'
 	}
-	tries four_times assay bench -r 8 --format json --param n 2000000,8000000 \
+	tries four_times assay bench -r 8 --format json --param n 20000000,80000000 \
 		--setup 'cc -DN={n} -o app spin.c' -n 'app {n}' ./app
 	[ -z "$(ls tmp)" ]
 	cc -DN=10 -Wl,-rpath,'$ORIGIN' -o beside spin.c
