@@ -102,7 +102,7 @@ calls_only() {
 @test "vfork, fork and exec storms are complete from the first instant" {
 	record -F 4999 -- "$W/stacks" vfork 0.5
 	complete 0.98 50
-	record -- "$W/processes" fork 150 0.004
+	record -- "$W/processes" fork 150 0.015
 	complete 0.98 300
 	between child_work total 0.8 1
 	record -- "$W/processes" exec 100 0.005

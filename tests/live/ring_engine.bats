@@ -103,10 +103,10 @@ between() { # NAME WHICH LOW HIGH
 }
 
 @test "forks and execs are followed" {
-	record -- "$W/processes" fork 100 0.01
+	record -- "$W/processes" fork 100 0.02
 	complete 0.95 150
 	between child_work total 0.8 1
-	record -- "$W/processes" exec 60 0.004
+	record -- "$W/processes" exec 60 0.012
 	complete 0.95 100
 }
 
