@@ -18,7 +18,8 @@ setup() {
 		! grep -q '^leaks' told || return 0
 		[ ! -s err ] || skip "no right to trace a child here: $(head -1 err)"
 	done
-	skip 'this machine is so busy that leaks are looked for too late'
+	echo 'three times there was no look for leaks'
+	return 1
 }
 
 # class NAME: "BLOCKS BYTES" of the last process that was looked at
