@@ -385,6 +385,10 @@ void as_heap_drain_remapped(struct as_heap_drain *d, uint32_t pid)
 	as_vec_foreach (p, &d->processes) {
 		if (p->pub.pid != pid)
 			continue;
+		as_vec_foreach (r, &d->rings) {
+			if (r->process == (uint32_t)(p - d->processes.v))
+				as_pairs_before_turn(d, r);
+		}
 		p->turn++;
 		as_map64_clear(&p->frame_of);
 	}

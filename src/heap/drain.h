@@ -18,7 +18,8 @@
  *
  * Nodes become stacks where they are named: by module and address, as the host knows the mappings at
  * that time. After as_heap_drain_remapped each node is looked up again when it is named again, so that
- * a library that was unloaded and one that took its place are not mixed up.
+ * a library that was unloaded and one that took its place are not mixed up. What targets have summed up by
+ * then is taken over first; a node that leads where nothing is mapped any more keeps the stack it had.
  *
  * What a ring holds is the target's and is not believed: bad records are skipped and counted.
  *

@@ -20,6 +20,7 @@ struct as_drain_node { /* as told */
 };
 struct as_drain_leaf { /* of the same number; AS_HEAP_NONE: not looked for yet */
 	uint32_t stack;
+	uint32_t was;   /* its stack when modules were others */
 	uint32_t tally; /* of blocks; with AS_DRAIN_COMPLETE where the stack is */
 };
 #define AS_DRAIN_COMPLETE (1u << 31)
@@ -128,6 +129,8 @@ void as_drain_node_add(struct as_drain_ring *r, const struct as_rt_rec_node *rec
 void as_drain_nodes_reset(struct as_drain_ring *r);
 void as_drain_nodes_clear(struct as_drain_ring *r);
 bool as_drain_knows(const struct as_drain_ring *r, uint32_t node);
+/* Its stack is that of now, also when the modules in it have gone. */
+void as_drain_look_up(struct as_heap_drain *d, struct as_drain_ring *r, uint32_t node);
 /* The tally of an event that names this node, or of n of them. */
 uint32_t as_drain_tally_many(struct as_heap_drain *d, struct as_drain_ring *r, uint32_t node,
 			     enum as_heap_domain domain, uint64_t n);
@@ -143,6 +146,8 @@ void as_drain_round_to(struct as_heap_drain *d, uint64_t now_ns, uint64_t due);
 /* pairs.c */
 void as_pairs_sum(struct as_heap_drain *d, struct as_drain_ring *r,
 		  const struct as_rt_rec_sum *rec);
+/* Modules of the ring's process have changed: what the ring's tables have is of what was there before. */
+void as_pairs_before_turn(struct as_heap_drain *d, struct as_drain_ring *r);
 /* The ring's thread is gone, and its records are read; clear: another may get its tables. */
 void as_pairs_end(struct as_heap_drain *d, struct as_drain_ring *r, bool clear);
 /* Pending blocks that are not told, for the time line. */

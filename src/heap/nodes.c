@@ -6,6 +6,8 @@
 
 _Static_assert(AS_LIVE_TALLIES <= AS_DRAIN_COMPLETE, "a bit is free");
 
+#define NEW_LEAF ((struct as_drain_leaf){AS_HEAP_NONE, AS_HEAP_NONE, AS_HEAP_NONE})
+
 enum { ONCE_MAX = 1 << 14, DEPTH_MAX = 1 << 14 };
 
 void as_drain_nodes_reset(struct as_drain_ring *r)
@@ -13,8 +15,7 @@ void as_drain_nodes_reset(struct as_drain_ring *r)
 	r->nodes.n = 0;
 	r->leaves.n = 0;
 	r->once.n = 0;
-	as_vec_push(&r->leaves,
-		    (struct as_drain_leaf){AS_HEAP_NONE, AS_HEAP_NONE}); /* no stack */
+	as_vec_push(&r->leaves, NEW_LEAF); /* no stack */
 }
 
 void as_drain_nodes_clear(struct as_drain_ring *r)
@@ -44,9 +45,9 @@ void as_drain_node_add(struct as_drain_ring *r, const struct as_rt_rec_node *rec
 	while (r->nodes.n <= rec->id)
 		as_vec_push(&r->nodes, (struct as_drain_node){0});
 	while (r->leaves.n <= rec->id)
-		as_vec_push(&r->leaves, (struct as_drain_leaf){AS_HEAP_NONE, AS_HEAP_NONE});
+		as_vec_push(&r->leaves, NEW_LEAF);
 	r->nodes.v[rec->id] = n;
-	r->leaves.v[rec->id] = (struct as_drain_leaf){AS_HEAP_NONE, AS_HEAP_NONE};
+	r->leaves.v[rec->id] = NEW_LEAF;
 }
 
 static const struct as_drain_node *find(const struct as_drain_ring *r, uint32_t id)
@@ -66,8 +67,12 @@ static void follow_turn(struct as_drain_ring *r, const struct as_drain_process *
 	if (r->turn == p->turn)
 		return;
 	r->turn = p->turn;
-	as_vec_foreach (leaf, &r->leaves)
-		*leaf = (struct as_drain_leaf){AS_HEAP_NONE, AS_HEAP_NONE};
+	as_vec_foreach (leaf, &r->leaves) {
+		uint32_t was = leaf->stack != AS_HEAP_NONE ? leaf->stack : leaf->was;
+
+		*leaf = NEW_LEAF;
+		leaf->was = was;
+	}
 }
 
 /* The byte before a return address is in the call: it may be the last of its function. */
@@ -113,6 +118,14 @@ static bool climb(struct as_heap_drain *d, const struct as_drain_ring *r, uint32
 	return true;
 }
 
+/* Where no module is any more a block may still be told that code which was there allocated. */
+static bool is_unloaded(const struct as_heap_drain *d, const struct as_drain_ring *r,
+			uint32_t id, uint32_t frame)
+{
+	return !(id & AS_RT_NODE_ONCE) && r->leaves.v[id].was != AS_HEAP_NONE &&
+	       d->stacks->frames.v[frame].module == AS_HEAP_NONE;
+}
+
 static uint32_t stack_of(struct as_heap_drain *d, struct as_drain_ring *r,
 			 struct as_drain_process *p, uint32_t id)
 {
@@ -132,7 +145,8 @@ static uint32_t stack_of(struct as_heap_drain *d, struct as_drain_ring *r,
 		s.frame = frame_of(d, p, n->avma, n->flags & AS_RT_NODE_EXACT);
 		if (s.frame == AS_HEAP_NONE)
 			return AS_HEAP_NONE;
-		up = as_heap_stack_of(d->stacks, &s);
+		up = is_unloaded(d, r, at, s.frame) ? r->leaves.v[at].was
+						    : as_heap_stack_of(d->stacks, &s);
 		if (up == AS_HEAP_NONE)
 			return up;
 		if (!(at & AS_RT_NODE_ONCE))
@@ -144,6 +158,15 @@ static uint32_t stack_of(struct as_heap_drain *d, struct as_drain_ring *r,
 bool as_drain_knows(const struct as_drain_ring *r, uint32_t node)
 {
 	return !node || find(r, node);
+}
+
+void as_drain_look_up(struct as_heap_drain *d, struct as_drain_ring *r, uint32_t node)
+{
+	struct as_drain_process *p = &d->processes.v[r->process];
+
+	follow_turn(r, p);
+	if (node && find(r, node))
+		(void)stack_of(d, r, p, node);
 }
 
 static uint32_t tally_of(struct as_heap_drain *d, const struct as_drain_ring *r, uint32_t stack,

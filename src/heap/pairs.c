@@ -240,6 +240,21 @@ void as_heap_drain_show(struct as_heap_drain *d)
 	}
 }
 
+/* Sums are taken over when somebody looks, and pending blocks are told late: what leads to functions of
+ * modules that go has to be looked up while these are there. */
+void as_pairs_before_turn(struct as_heap_drain *d, struct as_drain_ring *r)
+{
+	struct blocks list = {0};
+
+	if (!has_pending(d) || r->process == AS_HEAP_NONE)
+		return;
+	read_sums(d, r, NULL);
+	(void)read_blocks(r, false, NULL, &list);
+	as_vec_foreach (b, &list)
+		as_drain_look_up(d, r, b->node);
+	as_vec_clear(&list);
+}
+
 void as_heap_drain_hide(struct as_heap_drain *d)
 {
 	while (d->shown_blocks.n) {

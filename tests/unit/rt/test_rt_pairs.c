@@ -27,6 +27,7 @@ static struct rt_host host;
 static struct as_heap_stacks stacks;
 static struct as_heap_drain *drain;
 static struct as_heap *heap, *heaps[PROCESSES];
+static uint32_t module_there = AS_HEAP_NONE;
 static size_t nheaps;
 static fn_size *m;
 static fn_realloc *re;
@@ -60,7 +61,7 @@ static uint32_t on_thread(void *ctx, uint32_t pid, uint32_t tid, uint64_t time_n
 static bool on_locate(void *ctx, uint32_t pid, uint64_t avma, struct as_heap_frame *ret)
 {
 	(void)ctx, (void)pid;
-	ret->module = AS_HEAP_NONE;
+	ret->module = module_there;
 	ret->addr = avma;
 	return true;
 }
@@ -534,6 +535,52 @@ static void handlers_within_a_change_of_the_tables_are_counted(void **state)
 	close_all();
 }
 
+/* ---- modules that go ---- */
+
+static uint64_t allocs_of(uint32_t module)
+{
+	uint64_t n = 0;
+
+	as_vec_foreach (t, &heap->tallies) {
+		const struct as_heap_stack *s = &stacks.stacks.v[t->key.stack];
+
+		if (stacks.frames.v[s->frame].module == module)
+			n += t->allocs;
+	}
+	return n;
+}
+
+/* As a notice does it: the host's map is read anew behind this. */
+static void replace_module(uint32_t by)
+{
+	(void)as_heap_drain_round(drain, 1);
+	as_heap_drain_remapped(drain, (uint32_t)getpid());
+	module_there = by;
+}
+
+static void what_a_module_did_is_its_own_when_it_has_gone(void **unused)
+{
+	void *kept;
+
+	(void)unused;
+	module_there = 5;
+	open_all(AS_RT_SUM_PAIRS);
+	for (int i = 0; i < 1000; i++)
+		f(m(100));
+	kept = m(200); /* pending */
+	replace_module(AS_HEAP_NONE);
+	f(kept);
+	replace_module(6);
+	for (int i = 0; i < 30; i++)
+		f(m(300));
+	finish();
+	module_there = AS_HEAP_NONE;
+	assert_int_equal(heap->allocs, 1031);
+	assert_int_equal(allocs_of(5), 1001);
+	assert_int_equal(allocs_of(6), 30);
+	close_all();
+}
+
 int main(void)
 {
 #ifdef __SANITIZE_THREAD__
@@ -547,6 +594,7 @@ int main(void)
 		cmocka_unit_test(blocks_that_go_from_thread_to_thread_are_counted_exactly),
 		cmocka_unit_test(a_thread_that_ends_leaves_what_it_had),
 		cmocka_unit_test(a_fork_has_its_own_and_what_is_killed_loses_nothing),
+		cmocka_unit_test(what_a_module_did_is_its_own_when_it_has_gone),
 		cmocka_unit_test(handlers_within_a_change_of_the_tables_are_counted),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
