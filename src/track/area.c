@@ -60,6 +60,16 @@ static void note_unseen(struct as_track_area *a)
 	}
 }
 
+void as_track_claim(struct as_track_area *a)
+{
+	struct as_hook_range range[AS_HOOK_RANGES];
+	size_t n = as_hook_memory(a->h, range, AS_HOOK_RANGES);
+
+	for (size_t i = 0; i < n; i++)
+		as_image_claim(a->k->im, range[i].low, range[i].high);
+	(void)as_image_read_maps(a->k->im, a->pid, as_now_ns(), NULL);
+}
+
 struct as_track_area *as_track_area_add(struct as_track *k, struct as_hooked *h,
 					uint32_t parent)
 {
@@ -75,7 +85,7 @@ struct as_track_area *as_track_area_add(struct as_track *k, struct as_hooked *h,
 	a->pidfd = (int)syscall(SYS_pidfd_open, a->pid, 0);
 	(void)as_track_name(a->pid, a->pid, a->name); /* it stands still */
 	a->id = as_recorder_add_process(k->rec, a->start_ns, a->pid, parent, a->name);
-	as_track_cpu_claim(k, h);
+	as_track_claim(a);
 	a->shared.control = as_hook_shared(h, &bytes);
 	a->shared.rings = (char *)a->shared.control + AS_RT_CONTROL_BYTES;
 	a->shared.ring_bytes = home->ring_bytes;

@@ -54,15 +54,3 @@ void as_track_cpu_close(struct as_track *k)
 		k->engine.collector->close(k->engine.ctx);
 	k->engine.ctx = NULL;
 }
-
-void as_track_cpu_claim(struct as_track *k, const struct as_hooked *h)
-{
-	struct as_hook_range range[AS_HOOK_RANGES];
-	size_t n;
-
-	if (!k->engine.collector)
-		return;
-	n = as_hook_memory(h, range, AS_HOOK_RANGES);
-	for (size_t i = 0; i < n; i++)
-		as_image_claim(k->im, range[i].low, range[i].high);
-}

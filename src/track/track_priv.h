@@ -132,6 +132,8 @@ struct as_track {
 /* area.c: main */
 struct as_track_area *as_track_area_add(struct as_track *k, struct as_hooked *h,
 					uint32_t parent);
+/* Where assay's code is in its program, so that frames and samples of it are known. */
+void as_track_claim(struct as_track_area *a);
 /* pid has executed another program: it is over in all areas it was in. */
 void as_track_end_earlier(struct as_track *k, pid_t pid);
 /* Areas that nobody is left in are written and given back. */
@@ -176,8 +178,6 @@ int as_track_cpu_drain(struct as_track *k, struct as_error *err);
 /* Reads what is left and closes it; its figures into the summary. */
 void as_track_cpu_stop(struct as_track *k);
 void as_track_cpu_close(struct as_track *k); /* without that */
-/* Where assay's code is in it, so that samples of it are known. */
-void as_track_cpu_claim(struct as_track *k, const struct as_hooked *h);
 
 /* save.c: main, the area's lock is held (or nobody else has it) */
 /* `last`: it has ended, and as_heap_finish was called. */

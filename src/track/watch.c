@@ -211,7 +211,7 @@ static void act(struct as_track *k, const struct as_track_sync *s)
 	if (as_hook_update(a->h, &err) < 0)
 		as_recorder_note(k->rec, 1, a->name, "", "modules of '%s' were not seen: %s",
 				 a->name, err.msg);
-	as_track_cpu_claim(k, a->h);
+	as_track_claim(a);
 	as_track_map_publish(a, pid);
 }
 
