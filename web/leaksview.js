@@ -168,12 +168,27 @@ function openPart(r) {
 	return [{kind: '', label, bytes: sum > r.rss ? -off : off, names: []}];
 }
 
+/** What the program mapped and does not use; guards of stacks are not worth a word.
+ * @param {Resident} r @param {string} kind @param {number} least */
+function unused(r, kind, least) {
+	const k = r.kinds.find(k => k.kind === kind);
+	return k && k.mapped - k.bytes >= least ? bytes(k.mapped - k.bytes) : '';
+}
+
+/** @param {Resident} r */
+function unusedNote(r) {
+	const untouched = unused(r, 'mapping', 1),
+		reserved = unused(r, 'reserved', 1 << 20);
+	return [untouched && `${untouched} more were never touched`, reserved && `${reserved} more are only reserved`].filter(Boolean).join('; ');
+}
+
 /** @param {Model} model @param {Resident['kinds'][number]} k @param {Resident} r */
 function partNote(model, k, r) {
 	const named = k.names.map(n => `${n.function < 0 ? n.name : functionName(model, n.function).brief} ${bytes(n.bytes)}`);
 	return [
 		named.join(', '),
 		k.kind === 'live' && r.untouched ? `${bytes(r.untouched)} more were never touched, or are swapped out` : '',
+		k.kind === 'mapping' ? unusedNote(r) : '',
 		k.kind === 'held' && r.free ? `${bytes(r.free)} of it in pages without a live block` : '',
 	]
 		.filter(Boolean)
@@ -182,7 +197,7 @@ function partNote(model, k, r) {
 
 /** Parts one after the other, each from where the one above ends. @param {Model} model @param {Resident} r */
 function waterFall(model, r) {
-	const parts = [...r.kinds.filter(k => k.bytes || k.kind === 'live'), ...openPart(r)];
+	const parts = [...r.kinds.filter(k => k.bytes || k.kind === 'live' || (k.kind === 'mapping' && unusedNote(r))), ...openPart(r)];
 	const most = Math.max(r.rss, parts.reduce((s, k) => s + Math.max(0, k.bytes), 0), 1);
 	let at = 0;
 	const row = (/** @type {{label: string | Node, name: string, note: string, from: number, bytes: number, sum?: boolean}} */ p) => [

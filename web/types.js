@@ -99,8 +99,8 @@
  * @property {number} free  in pages of allocators without a live block
  * @property {number} pinnedPages
  * @property {number} pinned  free bytes in pages that few live bytes keep
- * @property {{kind: string, label: string, bytes: number, names: {name: string, function: number,
- *   bytes: number}[]}[]} kinds  names: the largest; function -1: none
+ * @property {{kind: string, label: string, bytes: number, mapped: number, names: {name: string, function: number,
+ *   bytes: number}[]}[]} kinds  mapped: of address space; names: the largest; function -1: none
  * @property {{function: number, pages: number, bytes: number, blocks: number, live: number}[]} pins
  */
 

@@ -8,6 +8,7 @@
  *			(glibc: its headers; jemalloc, mimalloc: their size classes), else in held
  *	held		free, kept by the allocator: by arena
  *	mapping		mapped by the program itself: by stack
+ *	reserved	mapped by the program without any access: by stack. Addresses, hardly ever memory
  *	anonymous	mapped by nobody who was seen
  *	stacks		of threads
  *	module, file	mapped files: those with code, others (shared memory is one)
@@ -34,6 +35,7 @@ enum as_resident_kind {
 	AS_RESIDENT_MODULE,
 	AS_RESIDENT_FILE,
 	AS_RESIDENT_ASSAY,
+	AS_RESIDENT_RESERVED,
 	AS_RESIDENT_KINDS
 };
 
@@ -41,7 +43,7 @@ enum as_resident_kind {
 
 struct as_resident_part {
 	enum as_resident_kind kind;
-	uint32_t tally; /* MAPPING: who; else AS_RESIDENT_NO_TALLY */
+	uint32_t tally; /* MAPPING, RESERVED: who; else AS_RESIDENT_NO_TALLY */
 	char *name;     /* HELD: the arena; MODULE, FILE: path; else NULL */
 	uint64_t bytes, mapped_bytes;
 };

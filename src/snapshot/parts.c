@@ -227,6 +227,33 @@ static void count_memory(struct counting *c, size_t i)
 	count_rest(c, i, rest, mapped);
 }
 
+/* Pages that cannot be read are not looked at. What is resident of them is of all in the same parts. */
+static void count_unread(struct counting *c, size_t i)
+{
+	const struct as_smap *m = &c->s->maps.map.v[i];
+	enum as_resident_kind kind =
+		m->read || m->write || m->exec ? AS_RESIDENT_MAPPING : AS_RESIDENT_RESERVED;
+	uint64_t bytes = m->rss_bytes, mapped = m->high - m->low;
+	double share = (double)m->rss_bytes / (double)AS_MAX(mapped, PAGE);
+
+	for (size_t k = as_snapshot_first_range(c->s, m->low);
+	     c->s->area[i].kind == AS_AREA_OTHER && k < c->s->ranges.n &&
+	     c->s->ranges.v[k].low < m->high;
+	     k++) {
+		const struct as_heap_range *r = &c->s->ranges.v[k];
+		uint64_t n = AS_MIN(r->high, m->high) - AS_MAX(r->low, m->low);
+		struct as_resident_part *p = part_of(c, kind, r->tally, NULL);
+		uint64_t resident = AS_MIN((uint64_t)(share * (double)n), bytes);
+
+		p->bytes += resident;
+		p->mapped_bytes += n;
+		bytes -= resident;
+		mapped -= n;
+	}
+	if (mapped)
+		count_rest(c, i, bytes, mapped);
+}
+
 static bool has_code(const struct as_intern *modules, const char *path)
 {
 	uint32_t id;
@@ -249,7 +276,7 @@ static void count_map(struct counting *c, size_t i, const struct as_intern *modu
 	} else if (m->present) {
 		count_memory(c, i);
 	} else {
-		count_rest(c, i, m->rss_bytes, m->high - m->low);
+		count_unread(c, i);
 	}
 }
 

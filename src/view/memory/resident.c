@@ -8,8 +8,23 @@
 
 enum { INDENT = 10, NAMES = 3, PINS = 3, PROCESSES = 3 };
 
+/* Guards of stacks are not worth a word. */
+#define RESERVED_MIN (1ull << 20)
+
 /* Kinds as heap/resident.h numbers them. */
-enum kind { LIVE, ROUNDING, HELD, MAPPING, ANONYMOUS, STACKS, MODULE, FILES, ASSAY, KINDS };
+enum kind {
+	LIVE,
+	ROUNDING,
+	HELD,
+	MAPPING,
+	ANONYMOUS,
+	STACKS,
+	MODULE,
+	FILES,
+	ASSAY,
+	RESERVED,
+	KINDS
+};
 
 static const struct {
 	const char *key, *what;
@@ -23,6 +38,7 @@ static const struct {
 	[MODULE] = {"module", "programs and libraries"},
 	[FILES] = {"file", "other files, shared memory"},
 	[ASSAY] = {"assay", "put there by assay"},
+	[RESERVED] = {"reserved", "reserved by the program"},
 };
 
 const char *as_resident_kind(unsigned kind, const char **ret_key)
@@ -50,6 +66,17 @@ static uint64_t sum_of(const struct as_model *m, uint64_t process, enum kind kin
 
 	as_vec_foreach (p, &m->heap.look.parts)
 		sum += p->r.process == process && p->r.kind == kind ? p->r.bytes : 0;
+	return sum;
+}
+
+static uint64_t untouched_of(const struct as_model *m, uint64_t process, enum kind kind)
+{
+	uint64_t sum = 0;
+
+	as_vec_foreach (p, &m->heap.look.parts) {
+		if (p->r.process == process && p->r.kind == kind)
+			sum += p->r.mapped_bytes - AS_MIN(p->r.mapped_bytes, p->r.bytes);
+	}
 	return sum;
 }
 
@@ -144,13 +171,32 @@ static void amount_line(const struct as_style *style, uint64_t bytes, const char
 	as_buf_clear(&b);
 }
 
+/* "; 12 KiB more were never touched; 10 GiB are only reserved": of what the program mapped. */
+static void add_unused(const struct as_model *m, uint64_t process, struct as_buf *b)
+{
+	uint64_t untouched = untouched_of(m, process, MAPPING),
+		 reserved = untouched_of(m, process, RESERVED);
+
+	if (untouched) {
+		as_buf_adds(b, "; ");
+		as_fmt_bytes(b, untouched);
+		as_buf_adds(b, " more were never touched");
+	}
+	if (reserved >= RESERVED_MIN) {
+		as_buf_adds(b, "; ");
+		as_fmt_bytes(b, reserved);
+		as_buf_adds(b, " more are only reserved");
+	}
+}
+
 static void kind_line(const struct as_model *m, const struct as_rec_heap_rss *r, enum kind kind,
 		      const struct as_style *style, struct as_buf *out)
 {
 	uint64_t bytes = sum_of(m, r->process, kind);
 	struct as_buf b = {0};
 
-	if (!bytes && kind != LIVE)
+	if (!bytes && kind != LIVE &&
+	    (kind != MAPPING || untouched_of(m, r->process, RESERVED) < RESERVED_MIN))
 		return;
 	as_buf_adds(&b, kinds[kind].what);
 	add_names(m, r->process, kind, &b);
@@ -159,6 +205,8 @@ static void kind_line(const struct as_model *m, const struct as_rec_heap_rss *r,
 		as_fmt_bytes(&b, r->untouched_bytes);
 		as_buf_adds(&b, " more were never touched, or are swapped out");
 	}
+	if (kind == MAPPING)
+		add_unused(m, r->process, &b);
 	if (kind == HELD && r->free_bytes) {
 		as_buf_adds(&b, "; ");
 		as_fmt_bytes(&b, r->free_bytes);

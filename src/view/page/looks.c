@@ -136,12 +136,13 @@ static void kind(struct as_page *p, uint64_t process, unsigned k)
 	const char *key, *label = as_resident_kind(k, &key);
 	struct as_json *j = &p->j;
 	struct parts of = {0};
-	uint64_t bytes = 0;
+	uint64_t bytes = 0, mapped = 0;
 
 	as_vec_foreach (x, &p->m->heap.look.parts) {
 		if (x->r.process != process || x->r.kind != k)
 			continue;
 		bytes += x->r.bytes;
+		mapped += x->r.mapped_bytes;
 		as_vec_push(&of.v, x);
 	}
 	if (of.v.n)
@@ -150,6 +151,7 @@ static void kind(struct as_page *p, uint64_t process, unsigned k)
 	as_json_str(j, "kind", key);
 	as_json_str(j, "label", label);
 	as_json_u64(j, "bytes", bytes);
+	as_json_u64(j, "mapped", mapped);
 	names(p, &of);
 	as_json_end(j);
 	as_vec_clear(&of.v);
