@@ -1,10 +1,12 @@
 # What the tests of assay heap share: load with `load heap`, call need_heap in setup, heap_clear in teardown.
+# R: the program of recipes, each known to the byte.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
 need_heap() {
 	ASSAY=$(realpath "${ASSAY:-$BATS_TEST_DIRNAME/../../build/src/cli/assay}")
 	B=$(realpath "$(dirname "$ASSAY")/../..")
 	W=$B/tests/workloads
+	R=$W/recipes
 	S=$BATS_TEST_DIRNAME/../workloads
 	PATH=$(dirname "$ASSAY"):$B/tests/live:$PATH:/usr/sbin:/sbin
 	export XDG_CACHE_HOME=$BATS_FILE_TMPDIR/cache NO_COLOR=1 COLUMNS=100
@@ -49,6 +51,24 @@ value() {
 		r = {row.get("name"): row for row in d["rows"]}
 		print(eval(sys.argv[2]))
 	END
+}
+
+LOST='t["dropped"] + t["unmatched_frees"] + t["unmatched_allocs"]'
+
+# recorded WHAT [OPTION…]: that recipe, into WHAT.assay, with nothing lost
+recorded() {
+	assay heap -q -o "$1.assay" "${@:2}" -- "$R" "$1"
+	is "$1" "$LOST" 0
+}
+
+# is NAME EXPRESSION VALUE [OPTION…]: of NAME.assay
+is() {
+	local got
+	got=$(value "$1.assay" "$2" "${@:4}")
+	[ "$got" = "$3" ] || {
+		echo "$1: $2 is $got, not $3"
+		return 1
+	}
 }
 
 # same COMMAND…: output, errors and status with and without

@@ -8,27 +8,10 @@ load heap
 
 setup() {
 	need_heap
-	R=$W/recipes
 }
 
 teardown() {
 	heap_clear
-}
-
-# recorded WHAT [OPTION…]: into WHAT.assay, with nothing lost
-recorded() {
-	assay heap -q -o "$1.assay" "${@:2}" -- "$R" "$1"
-	is "$1" 't["dropped"] + t["unmatched_frees"] + t["unmatched_allocs"]' 0
-}
-
-# is WHAT EXPRESSION VALUE [OPTION…]
-is() {
-	local got
-	got=$(value "$1.assay" "$2" "${@:4}")
-	[ "$got" = "$3" ] || {
-		echo "$1: $2 is $got, not $3"
-		return 1
-	}
 }
 
 @test "a program that allocates nothing has nothing: none of it is the recorder's" {

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * recipes WHAT: small programs whose memory is known to the byte, each a case that a recorder of memory
- * has told wrong. tests/live/heap_right.bats says for each what is right.
+ * has told wrong. tests/live/heap_right.bats and heap_recipes.bats say for each what is right.
  */
+#include <dirent.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define NOINLINE __attribute__((noinline, noclone))
 #define BARRIER  __asm__ volatile("" ::: "memory")
@@ -357,6 +363,265 @@ static void odd_calls(void)
 	do_free(do_realloc(do_malloc(10), 20));
 }
 
+/* ---- mappings ---- */
+
+#define MIB        (1ull << 20)
+#define READ_WRITE (PROT_READ | PROT_WRITE)
+
+/* A quarter of it is used. */
+static NOINLINE void map_memory(void)
+{
+	memset(mmap(NULL, 100 * MIB, READ_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1,
+	       25 * MIB);
+	BARRIER;
+}
+
+static NOINLINE void map_for_a_while(void)
+{
+	char *p = mmap(NULL, 40 * MIB, READ_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	munmap(memset(p, 1, 40 * MIB), 40 * MIB);
+	BARRIER;
+}
+
+static void *volatile block;
+
+/* The C library maps memory for a block of this size: that is its affair. */
+static NOINLINE void large_block(void)
+{
+	block = do_malloc(2 * MIB);
+}
+
+static void mapped(void)
+{
+	map_for_a_while();
+	map_memory();
+	large_block();
+}
+
+/* 10 GiB of addresses, 16 KiB that may be used, and a page that is. */
+static NOINLINE void reserve(void)
+{
+	char *p = mmap(NULL, 10240 * MIB, PROT_NONE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (mprotect(p + MIB, 16384, READ_WRITE))
+		abort();
+	p[MIB + 4096] = 1;
+}
+
+/* 3 MiB of a file, and a page of it that is written to. */
+static NOINLINE void map_file(void)
+{
+	int fd = open("mapped-file", O_RDWR | O_CREAT, 0600);
+	char *p;
+
+	if (fd < 0 || ftruncate(fd, 3 * MIB))
+		abort();
+	p = mmap(NULL, 3 * MIB, READ_WRITE, MAP_PRIVATE, fd, 0);
+	p[8192] = 1;
+	close(fd);
+}
+
+static void reserved(void)
+{
+	reserve();
+	map_file();
+}
+
+/* ---- ends ---- */
+
+static NOINLINE void before_the_end(void)
+{
+	for (int i = 0; i < 2000; i++) {
+		char *p = do_malloc(500);
+
+		if (i % 4 == 0)
+			do_free(p);
+	}
+	BARRIER;
+}
+
+static void ends_by_abort(void)
+{
+	before_the_end();
+	abort();
+}
+
+static volatile int *volatile nowhere;
+
+static void ends_by_fault(void)
+{
+	before_the_end();
+	*nowhere = 1;
+}
+
+/* Into a file: how often it came so far. One that is killed has no other way to say it. */
+static void until_killed(void)
+{
+	int fd = open("so-far", O_RDWR | O_CREAT, 0600);
+	volatile uint64_t *so_far;
+
+	if (fd < 0 || ftruncate(fd, 4096))
+		abort();
+	so_far = mmap(NULL, 4096, READ_WRITE, MAP_SHARED, fd, 0);
+	for (;;) {
+		memset(do_malloc(1000), 1, 1000);
+		++*so_far;
+	}
+}
+
+/* ---- signals and threads ---- */
+
+static int count_tasks(void)
+{
+	DIR *d = opendir("/proc/self/task");
+	int n = 0;
+
+	for (struct dirent *e; d && (e = readdir(d));)
+		n += *e->d_name != '.';
+	if (d)
+		closedir(d);
+	return n;
+}
+
+static void *allocating(void *arg)
+{
+	atomic_int *stop = arg;
+
+	while (!*stop) {
+		do_free(do_malloc(100));
+		usleep(100);
+	}
+	return NULL;
+}
+
+/* Blocked everywhere, waited for in one place: in a thread of somebody else's it would end the process. */
+static void waits_for_signals(void)
+{
+	static atomic_int stop;
+	pthread_t t[3];
+	sigset_t set;
+	int got;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	printf("%d task\n", count_tasks());
+	for (int i = 0; i < 3; i++) {
+		if (pthread_create(&t[i], NULL, allocating, &stop))
+			abort();
+	}
+	printf("%d tasks\n", count_tasks());
+	for (int i = 0; i < 50; i++) {
+		int want = i % 2 ? SIGTERM : SIGUSR1, status;
+		pid_t child;
+
+		fflush(stdout);
+		child = fork();
+		if (child == 0) {
+			kill(getppid(), want);
+			_exit(0);
+		}
+		if (sigwait(&set, &got) || got != want || waitpid(child, &status, 0) != child ||
+		    status) {
+			printf("%d came for %d\n", got, want);
+			return;
+		}
+	}
+	stop = 1;
+	for (int i = 0; i < 3; i++)
+		pthread_join(t[i], NULL);
+	puts("50 signals");
+}
+
+enum { HELD = 500 };
+
+/* Blocks are held for a while, and have to be what they were then. */
+static void *holding(void *arg)
+{
+	atomic_int *stop = arg;
+	unsigned char *held[HELD] = {0};
+
+	for (unsigned i = 0; !*stop; i++) {
+		unsigned at = i * 7 % HELD, size = i % 900 + 1;
+
+		if (held[at] && *held[at] != (unsigned char)at)
+			abort();
+		held[at] = do_realloc(i % 3 ? held[at] : (do_free(held[at]), NULL), size);
+		*held[at] = (unsigned char)at;
+		if (i % 32 == 0)
+			usleep(200);
+	}
+	for (int i = 0; i < HELD; i++)
+		do_free(held[i]);
+	return NULL;
+}
+
+static void holds(void)
+{
+	static atomic_int stop;
+	pthread_t t[4];
+	sigset_t set;
+	int got;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	for (int i = 0; i < 4; i++) {
+		if (pthread_create(&t[i], NULL, holding, &stop))
+			abort();
+	}
+	sigwait(&set, &got);
+	stop = 1;
+	for (int i = 0; i < 4; i++)
+		pthread_join(t[i], NULL);
+	puts("held");
+}
+
+/* ---- leaks ---- */
+
+static void *sleeping(void *arg)
+{
+	pause();
+	return arg;
+}
+
+/* Its stack is the C library's mapping, what describes it the C library's block. */
+static NOINLINE void leave_a_thread(void)
+{
+	pthread_attr_t a;
+	pthread_t t;
+
+	pthread_attr_init(&a);
+	pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&a, 3 * MIB);
+	if (pthread_create(&t, &a, sleeping, NULL))
+		abort();
+	pthread_attr_destroy(&a);
+}
+
+static pthread_key_t key;
+
+static void *with_a_value(void *arg)
+{
+	pthread_setspecific(key, do_malloc(7000));
+	return arg;
+}
+
+/* A value without a destructor: when its thread has ended nobody has it. */
+static void detached(void)
+{
+	pthread_t t;
+
+	leave_a_thread();
+	pthread_key_create(&key, NULL);
+	if (pthread_create(&t, NULL, with_a_value, NULL))
+		abort();
+	pthread_join(t, NULL);
+}
+
 static void none(void)
 {
 }
@@ -381,6 +646,14 @@ static const struct {
 	{"pinned", pinned},
 	{"sampled", sampled},
 	{"odd-calls", odd_calls},
+	{"mapped", mapped},
+	{"reserved", reserved},
+	{"abort", ends_by_abort},
+	{"fault", ends_by_fault},
+	{"until-killed", until_killed},
+	{"waits", waits_for_signals},
+	{"holds", holds},
+	{"detached", detached},
 };
 
 int main(int argc, char **argv)
