@@ -34,8 +34,9 @@ static double since(uint64_t ns)
 
 static void each_is_paired_with_the_first_and_decided_ones_drop_out(void **state)
 {
-	struct as_arm arms[] = {
-		{.run.argv = WORK(20000)}, {.run.argv = WORK(80000)}, {.run.argv = WORK(20100)}};
+	struct as_arm arms[] = {{.run.argv = WORK(20000)},
+				{.run.argv = WORK(80000)},
+				{.run.argv = WORK(20100)}};
 	struct as_rounds_request q = {.arms = arms,
 				      .n = 3,
 				      .min_runs = 5,
