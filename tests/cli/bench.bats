@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# beside others
 bats_require_minimum_version 1.5.0
 load lib
 

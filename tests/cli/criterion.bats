@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Bench programs of rust/assay-criterion: command line, folders, baselines. Built once by cargo; the tests
 # then run the programs as cargo would.
-# beside others
 bats_require_minimum_version 1.5.0
 load lib
 

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # assay record --trials, --until, --measure-overhead: several runs in one session.
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# beside others
 bats_require_minimum_version 1.5.0
 load lib
 

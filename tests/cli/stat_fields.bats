@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Figures of assay stat beside those of other tools on the same run, not on another run like it.
-# beside others
 bats_require_minimum_version 1.5.0
 load lib
 

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # The hot line of a program that is known is the hot line of assay annotate.
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# beside others
 load runs
 
 # counted: three equal functions, one loop in each, `sink += i;`, inlined from workload.h

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # assay diff of the same program built in two ways: what is the same function stays one row.
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# beside others
 load runs
 
 # built NAME SOURCE COMMAND…: NAME/app from SOURCE by COMMAND, recorded into NAME.assay

@@ -3,7 +3,6 @@
 # CAP_BPF and CAP_PERFMON; skipped where the engine says it cannot run.
 # ASSAY: the program under test. Its build folder holds the workloads.
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# beside others
 
 bats_require_minimum_version 1.5.0
 

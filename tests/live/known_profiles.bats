@@ -9,7 +9,6 @@
 # 6 or more of all 20 with chance 3.3e-4: a false alarm once in 2,000 times. perf record's binomial interval fails
 # the periodic program at 100 Hz in nearly all runs.
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# beside others
 
 bats_require_minimum_version 1.5.0
 

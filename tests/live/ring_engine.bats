@@ -3,7 +3,6 @@
 # runs this and again as an ordinary user.
 # ASSAY: the program under test. Its build folder holds the workloads.
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# beside others
 
 bats_require_minimum_version 1.5.0
 

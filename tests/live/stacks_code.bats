@@ -3,7 +3,6 @@
 # Stacks are complete, in order and true, wherever code comes from: libraries loaded in turn, moved,
 # replaced, deleted, hidden and generated code, linkers and layouts, unwind information in odd places.
 # One recipe a test, each with both engines; see stacks.bats.
-# beside others
 bats_require_minimum_version 1.5.0
 variants='shapes-*'
 load stacks
@@ -93,20 +92,20 @@ turns='round_trip;(shape_regs;shape_alloca;shape_plain;)*shape_regs;(shape_alloc
 	shown leaf "$ROOT$turns" 0.02 -- "$program" 0.4
 }
 
-# for sh: until the child is ./gone
+# for sh, whose own start and that of what it calls is sampled, too: until the child is ./gone
 runs='n=0; until [ /proc/$!/exe -ef gone ] || [ $n = 100 ]; do n=$((n + 1)); sleep 0.02; done; sleep 0.1;'
 
 @test "deleted while it runs" {
 	cp "$W/deep" keep
 	moved=("$PWD/gone=$PWD/keep" "$PWD/gone (deleted)=$PWD/keep")
-	shown spin "${ROOT}(deep;){4}spin" -- \
+	shown spin "${ROOT}(deep;){4}spin" 0.7 -- \
 		sh -c "cp keep gone; ./gone 3 200 0.5 & $runs rm gone; wait"
 }
 
 @test "replaced by another program while it runs" {
 	cp "$W/deep" keep
 	moved=("$PWD/gone=$PWD/keep" "$PWD/gone (deleted)=$PWD/keep")
-	shown spin "${ROOT}(deep;){4}spin" -- sh -c "cp keep gone; ./gone 3 200 0.5 & $runs
+	shown spin "${ROOT}(deep;){4}spin" 0.7 -- sh -c "cp keep gone; ./gone 3 200 0.5 & $runs
 		cp '$W/shapes' new; mv new gone; wait"
 }
 
@@ -115,13 +114,13 @@ runs='n=0; until [ /proc/$!/exe -ef gone ] || [ $n = 100 ]; do n=$((n + 1)); sle
 	mkdir private
 	cp "$W/shapes" private/program
 	moved=("$PWD/private/program=$W/deep")
-	shown spin "${ROOT}(deep;){4}spin" -- unshare -m sh -c "mount -t tmpfs none private &&
+	shown spin "${ROOT}(deep;){4}spin" 0.7 -- unshare -m sh -c "mount -t tmpfs none private &&
 		cp '$W/deep' private/program && exec '$PWD/private/program' 3 200 0.4"
 }
 
 @test "a process namespace, where the program is number 1" {
 	unshare -m -p -f true 2>/dev/null || skip 'no right to unshare process numbers'
-	shown spin "${ROOT}(deep;){4}spin" -- unshare -m -p -f "$W/deep" 3 200 0.4
+	shown spin "${ROOT}(deep;){4}spin" 0.7 -- unshare -m -p -f "$W/deep" 3 200 0.4
 }
 
 @test "odd paths" {
