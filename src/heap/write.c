@@ -123,6 +123,11 @@ static uint64_t stack_number(const struct as_heap_writer *o, uint32_t stack)
 	return o->stack_of ? o->stack_of[stack] : (uint64_t)o->first_stack + stack + 1;
 }
 
+static uint64_t stack_of(const struct as_heap_writer *o, const struct as_heap_tally *t)
+{
+	return t->key.stack == AS_HEAP_NO_STACK ? 0 : stack_number(o, t->key.stack);
+}
+
 static void write_row(struct as_heap_writer *o, uint32_t process, const uint32_t *row_of,
 		      const struct as_heap *h, size_t tally)
 {
@@ -131,7 +136,8 @@ static void write_row(struct as_heap_writer *o, uint32_t process, const uint32_t
 	struct as_rec_heap_stack r = {
 		.id = row_of[tally],
 		.process = process,
-		.origin = t->origin ? row_of[t->origin - 1] + 1ull : 0,
+		.stack_rel = stack_of(o, t),
+		.origin = t->origin ? (uint32_t)(row_of[t->origin - 1] + 1) : 0,
 		.thread = h->threads.v[t->key.thread].number,
 		.domain = t->key.domain,
 		.end = AS_END_NOSTACK,
@@ -151,10 +157,8 @@ static void write_row(struct as_heap_writer *o, uint32_t process, const uint32_t
 		.exit_bytes = t->at_exit.bytes,
 	};
 
-	if (t->key.stack != AS_HEAP_NO_STACK) {
-		r.stack = stack_number(o, t->key.stack);
+	if (t->key.stack != AS_HEAP_NO_STACK)
 		r.end = o->stacks->stacks.v[t->key.stack].end;
-	}
 	r.allocs_half = half(t->allocs_variance);
 	r.bytes_half = half(t->bytes_variance);
 	r.live_blocks_half = half(t->live.blocks_variance);
@@ -230,6 +234,8 @@ static void write_mark(struct as_heap_writer *o, const struct as_heap *h, uint32
 
 	o->sizes.n = 0;
 	as_vec_foreach (a, &m->tallies) {
+		if (row_of[a->tally] == AS_HEAP_NONE)
+			continue;
 		as_vec_push(&o->sizes, row_of[a->tally]);
 		as_vec_push(&o->sizes, whole(h, a->live.blocks));
 		as_vec_push(&o->sizes, a->live.bytes);
@@ -252,21 +258,64 @@ static uint64_t version_of(const struct as_heap_tally *t)
 	return as_mix64(v ^ t->peak.bytes) ^ as_mix64(t->live.bytes ^ t->bytes << 20);
 }
 
+/* A stack whose blocks all have rows that say who made them has none of its own. */
+static bool says_nothing(const struct as_heap_tally *t)
+{
+	return !t->allocs && !t->frees && !t->failed && !t->growth && !t->live.blocks &&
+	       !t->peak.blocks;
+}
+
+struct place {
+	uint64_t key;
+	uint32_t tally;
+};
+
+static int by_key(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	return x->key != y->key ? (x->key > y->key) - (x->key < y->key)
+				: (x->tally > y->tally) - (x->tally < y->tally);
+}
+
+/* Tallies that are new get their rows in the order of their stacks, which takes half of the room; those
+ * that others name as their origin come first. */
+static void add_rows(struct as_heap_writer *o, const struct as_heap *h,
+		     struct as_heap_written *so_far)
+{
+	AS_VEC(struct place) fresh = {0};
+
+	while (so_far->row_of.n < h->tallies.n)
+		as_vec_push(&so_far->row_of, AS_HEAP_NONE);
+	for (uint32_t i = 0; i < h->tallies.n; i++) {
+		const struct as_heap_tally *t = &h->tallies.v[i];
+
+		if (so_far->row_of.v[i] == AS_HEAP_NONE && !says_nothing(t))
+			as_vec_push(&fresh, (struct place){(uint64_t)(t->origin != 0) << 63 |
+								   stack_of(o, t) << 24 |
+								   (t->key.thread & 0xffffff),
+							   i});
+	}
+	if (fresh.n)
+		qsort(fresh.v, fresh.n, sizeof *fresh.v, by_key);
+	as_vec_foreach (f, &fresh) {
+		so_far->row_of.v[f->tally] = o->nrows++;
+		as_vec_push(&so_far->rows, (struct as_heap_written_row){f->tally, 0});
+	}
+	as_vec_clear(&fresh);
+}
+
 static void write_rows(struct as_heap_writer *o, uint32_t process, const struct as_heap *h,
 		       struct as_heap_written *so_far, bool last)
 {
-	for (size_t i = 0; i < h->tallies.n; i++) {
-		const struct as_heap_tally *t = &h->tallies.v[i];
-		uint64_t version = version_of(t);
+	add_rows(o, h, so_far);
+	as_vec_foreach (row, &so_far->rows) {
+		uint64_t version = version_of(&h->tallies.v[row->tally]);
 
-		if (i >= so_far->row_of.n) {
-			as_vec_push(&so_far->row_of, o->nrows++);
-			as_vec_push(&so_far->version, 0);
-		} else if (so_far->version.v[i] == version && !last) {
+		if (row->version == version && !last)
 			continue;
-		}
-		so_far->version.v[i] = version;
-		write_row(o, process, so_far->row_of.v, h, i);
+		row->version = version;
+		write_row(o, process, so_far->row_of.v, h, row->tally);
 	}
 }
 
@@ -323,5 +372,5 @@ void as_heap_write(struct as_heap_writer *o, uint32_t process, const struct as_h
 void as_heap_written_clear(struct as_heap_written *w)
 {
 	as_vec_clear(&w->row_of);
-	as_vec_clear(&w->version);
+	as_vec_clear(&w->rows);
 }

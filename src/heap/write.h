@@ -42,10 +42,14 @@ void as_heap_write(struct as_heap_writer *o, uint32_t process, const struct as_h
  * The same for a process that goes on, as often as wanted: rows that have changed are written anew, and
  * replace what was there. `last`: it has ended, as_heap_finish was called; otherwise as_heap_settle.
  */
-struct as_heap_written {          /* zeroed before the first time */
-	AS_VEC(uint32_t) row_of;  /* by tally: the row's id */
-	AS_VEC(uint64_t) version; /* what the row was made of */
-	uint64_t time_ns;         /* the time line is written up to here */
+struct as_heap_written_row {
+	uint32_t tally;
+	uint64_t version; /* what the row was made of; 0: it is not written */
+};
+struct as_heap_written {         /* zeroed before the first time */
+	AS_VEC(uint32_t) row_of; /* by tally: the row's id; AS_HEAP_NONE: none */
+	AS_VEC(struct as_heap_written_row) rows; /* in the order of their ids */
+	uint64_t time_ns;                        /* the time line is written up to here */
 	size_t marks;
 };
 void as_heap_write_so_far(struct as_heap_writer *o, uint32_t process,

@@ -75,6 +75,15 @@ static uint64_t time_to_rel(struct as_codec_state *s, uint64_t time_ns)
 	return time_ns - s->time_ns;
 }
 
+/* Signed, the sign in the lowest bit. */
+static uint64_t stack_to_rel(struct as_codec_state *s, uint64_t stack)
+{
+	uint64_t rel = stack - s->last_stack;
+
+	s->last_stack = stack;
+	return rel << 1 ^ (0 - (rel >> 63));
+}
+
 static uint64_t id_to_rel(struct as_codec_state *s, unsigned type, uint64_t id)
 {
 	uint64_t rel = id - s->next_id[type];
@@ -126,27 +135,37 @@ static void finish(struct as_buf *b, size_t start, const uint8_t *end)
 #undef T
 #undef V
 
+/* end: behind the last field that is not 0 on disk. A parent of 0 is: what is not there reads as none. */
 #define U(f)                                                                                   \
 	own_id = IS(f, "id") ? r->f : own_id;                                                  \
-	p = put_u(p, IS(f, "time_rel") ? time_to_rel(s, r->f)                                  \
-		     : IS(f, "id")     ? id_to_rel(s, type, r->f)                              \
-		     : IS(f, "parent") ? own_id + 1 - r->f                                     \
-				       : r->f);
-#define S(f) p = put_s(p, r->f);
-#define T(f) p = put_t(p, &r->f);
-#define V(f) p = put_v(p, &r->f);
+	v = IS(f, "time_rel")    ? time_to_rel(s, r->f)                                        \
+	    : IS(f, "id")        ? id_to_rel(s, type, r->f)                                    \
+	    : IS(f, "stack_rel") ? stack_to_rel(s, r->f)                                       \
+	    : IS(f, "parent")    ? own_id + 1 - r->f                                           \
+				 : r->f;                                                          \
+	p = put_u(p, v);                                                                       \
+	end = v || IS(f, "parent") ? p : end;
+#define S(f)                                                                                   \
+	p = put_s(p, r->f);                                                                    \
+	end = r->f ? p : end;
+#define T(f)                                                                                   \
+	p = put_t(p, &r->f);                                                                   \
+	end = r->f.n ? p : end;
+#define V(f)                                                                                   \
+	p = put_v(p, &r->f);                                                                   \
+	end = r->f.n ? p : end;
 #define R(id, NAME, name, fields)                                                              \
 	void as_codec_put_##name(struct as_buf *b, const struct as_rec_##name *r,              \
 				 struct as_codec_state *s)                                     \
 	{                                                                                      \
 		const unsigned type = id;                                                      \
-		uint64_t own_id = 0;                                                           \
+		uint64_t own_id = 0, v = 0;                                                    \
 		size_t start;                                                                  \
-		uint8_t *p = begin(b, size_##name(r), id, &start);                             \
+		uint8_t *p = begin(b, size_##name(r), id, &start), *end = p;                   \
                                                                                                \
 		_Static_assert(id < AS_CODEC_TYPES, "type");                                   \
-		(void)s, (void)type, (void)own_id;                                             \
-		fields finish(b, start, p);                                                    \
+		(void)s, (void)type, (void)own_id, (void)v;                                    \
+		fields finish(b, start, end);                                                  \
 	}
 #include "session/records.def"
 #undef R
@@ -173,6 +192,14 @@ static inline uint64_t get_id(struct as_rd *rd, struct as_codec_state *s, unsign
 
 	s->next_id[type] = id + 1;
 	return id;
+}
+
+static inline uint64_t get_stack(struct as_rd *rd, struct as_codec_state *s)
+{
+	uint64_t n = get_u(rd);
+
+	s->last_stack += n >> 1 ^ (0 - (n & 1));
+	return s->last_stack;
 }
 
 static inline uint64_t get_parent(struct as_rd *rd, uint64_t id)
@@ -222,10 +249,11 @@ static uint64_t end_count(const struct as_rec_end *r)
 }
 
 #define U(f)                                                                                   \
-	rec.f = IS(f, "time_rel") ? get_u(&rd) + c->state.time_ns                              \
-		: IS(f, "id")     ? (own_id = get_id(&rd, &c->state, type))                    \
-		: IS(f, "parent") ? get_parent(&rd, own_id)                                    \
-				  : get_u(&rd);
+	rec.f = IS(f, "time_rel")    ? get_u(&rd) + c->state.time_ns                           \
+		: IS(f, "id")        ? (own_id = get_id(&rd, &c->state, type))                 \
+		: IS(f, "stack_rel") ? get_stack(&rd, &c->state)                               \
+		: IS(f, "parent")    ? get_parent(&rd, own_id)                                 \
+				     : get_u(&rd);
 #define S(f) rec.f = get_s(&rd);
 #define T(f) rec.f = get_t(&rd);
 #define V(f)                                                                                   \

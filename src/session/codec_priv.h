@@ -6,8 +6,9 @@
  *	payload	: the fields in order: U uleb, S sleb, T uleb length + bytes, V uleb count + ulebs
  *
  * A field called time_rel is absolute in the struct and relative to the chunk's base on disk;
- * the difference wraps, so a time before the base is merely longer. Missing trailing fields
- * read as 0.
+ * the difference wraps, so a time before the base is merely longer. One called stack_rel is stored as the
+ * difference to that of the last record of its type in the chunk: in the order of their stacks records
+ * that follow each other are near. Missing trailing fields read as 0, and trailing zeros are not written.
  */
 #ifndef AS_SESSION_CODEC_PRIV_H
 #define AS_SESSION_CODEC_PRIV_H
@@ -24,6 +25,7 @@ struct as_codec_state {   /* zeroed at the start of a chunk */
 	uint64_t time_ns; /* base */
 	bool time_set;    /* by the chunk's first record with a time */
 	uint64_t next_id[AS_CODEC_TYPES];
+	uint64_t last_stack;
 };
 
 /* Appends the whole record. */

@@ -99,6 +99,8 @@ uint32_t as_session_string(struct as_session_writer *w, const char *p, size_t n)
 /* Closes the open chunk when it is a second old or full; call it at least 4 times a second. */
 void as_session_writer_tick(struct as_session_writer *w, uint64_t now_ns);
 void as_session_writer_flush(struct as_session_writer *w); /* closes the open chunk now */
+/* From now on chunks are to be small, at twice the time: for what is written once, at the end. */
+void as_session_writer_pack_well(struct as_session_writer *w);
 /* The first failure, if any. */
 int as_session_writer_status(const struct as_session_writer *w, struct as_error *err);
 uint64_t as_session_writer_bytes(const struct as_session_writer *w);

@@ -169,6 +169,23 @@ static void save_area(struct as_track_area *a)
 	as_heap_drain_hide(a->drain);
 }
 
+uint64_t as_track_rows(struct as_track *k)
+{
+	uint64_t rows = 0;
+
+	as_vec_foreach (a, &k->areas) {
+		const struct as_heap_drained *d;
+		size_t n;
+
+		pthread_mutex_lock(&(*a)->lock);
+		d = as_heap_drain_processes((*a)->drain, &n);
+		for (size_t i = 0; i < n; i++)
+			rows += d[i].heap->tallies.n;
+		pthread_mutex_unlock(&(*a)->lock);
+	}
+	return rows;
+}
+
 void as_track_save_all(struct as_track *k)
 {
 	as_vec_foreach (a, &k->areas) {

@@ -28,6 +28,7 @@
 #define RESIDENT_NS   20000000ull
 #define SAVE_FIRST_NS 1000000000ull
 #define SAVE_SHARE    50 /* saving costs one in so many of the time, at most */
+#define SAVE_ROW_NS   2000
 #define FEW_CONTEXTS  64
 #define SMALL_RING    (1u << 18)
 #define SPACE_SHARE   16 /* rings take one in so many bytes of a limited address space, at most */
@@ -119,6 +120,7 @@ static void write_facts(struct as_track *k)
 
 	k->start_ns = k->tick_ns = as_now_ns();
 	k->save_ns = k->start_ns + SAVE_FIRST_NS;
+	as_session_writer_pack_well(k->w);
 	k->state_ns = k->start_ns + k->q->state_every_ns;
 	k->cpu_before_ns = as_self_cpu_ns();
 	as_write_recording_facts(
@@ -245,10 +247,17 @@ static void tell_state(struct as_track *k, uint64_t now)
 	k->q->state(k->q->state_ctx, &s);
 }
 
+/* The first time costs what the rows are likely to; later it is known. */
+static bool is_worth_saving(struct as_track *k, uint64_t now)
+{
+	return k->saved || (now - k->start_ns) / SAVE_SHARE >= as_track_rows(k) * SAVE_ROW_NS;
+}
+
 static void save(struct as_track *k, uint64_t now)
 {
 	uint64_t cost;
 
+	k->saved = true;
 	as_track_save_all(k);
 	cost = as_now_ns() - now;
 	k->save_ns = now + AS_MAX(now - k->start_ns, cost * SAVE_SHARE);
@@ -265,7 +274,7 @@ static int tick(struct as_track *k, uint64_t now, struct as_error *err)
 		k->collect_ns = now + COLLECT_NS;
 		as_track_areas_collect(k, now);
 	}
-	if (now >= k->save_ns)
+	if (now >= k->save_ns && is_worth_saving(k, now))
 		save(k, now);
 	if (now >= k->state_ns)
 		tell_state(k, now);

@@ -110,6 +110,7 @@ struct as_track {
 	uint64_t start_ns, end_ns, cpu_before_ns;
 	uint64_t until_ns; /* UINT64_MAX: no limit */
 	uint64_t tick_ns, save_ns, state_ns, collect_ns, resident_ns;
+	bool saved;                  /* once, at least */
 	struct as_track_state ended; /* sums over what has been closed */
 	AS_VEC(struct as_track_watch) watches;
 	AS_VEC(struct as_track_area *) closed; /* the drainer may still know them */
@@ -185,6 +186,8 @@ void as_track_save(struct as_track_area *a, struct as_track_process *p,
 		   const struct as_heap_drained *d, bool last);
 /* All processes of all areas, as they are now. */
 void as_track_save_all(struct as_track *k);
+/* Of all processes that go on: what saving them costs. */
+uint64_t as_track_rows(struct as_track *k);
 /* Functions of allocators that could not be patched, as notes. */
 void as_track_save_unseen(struct as_track_area *a);
 void as_track_save_maps(struct as_track *k, struct as_track_area *a);

@@ -32,10 +32,10 @@ static int on_row(void *ctx, const struct as_rec_heap_stack *r)
 {
 	struct as_loader *l = ctx;
 	struct as_model *m = l->m;
-	struct as_m_heap_row row = {.r = *r, .stack = (uint32_t)r->stack - 1};
+	struct as_m_heap_row row = {.r = *r, .stack = (uint32_t)r->stack_rel - 1};
 
 	if (r->id > m->heap.rows.n || r->id >= AS_NONE || r->process >= m->processes.n ||
-	    r->thread >= m->threads.n || r->stack > m->stacks.n || r->domain > 1 ||
+	    r->thread >= m->threads.n || r->stack_rel > m->stacks.n || r->domain > 1 ||
 	    r->origin > r->id)
 		return as_loader_damaged(l);
 	if (r->end >= AS_END_COUNT_)

@@ -64,7 +64,7 @@ static void write_rows(void)
 
 	for (uint64_t i = 0; i < ROWS; i++) {
 		as_write_heap_stack(w, &(struct as_rec_heap_stack){.id = i,
-								   .stack = i + 1,
+								   .stack_rel = i + 1,
 								   .allocs = 10,
 								   .bytes = 1000,
 								   .frees = 8,
