@@ -2,6 +2,8 @@
 # R: the program of recipes, each known to the byte.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
+load rights
+
 need_heap() {
 	ASSAY=$(realpath "${ASSAY:-$BATS_TEST_DIRNAME/../../build/src/cli/assay}")
 	B=$(realpath "$(dirname "$ASSAY")/../..")
@@ -13,7 +15,7 @@ need_heap() {
 	cd "$BATS_TEST_TMPDIR" || return 1
 	[ -x "$B/tests/live/hook-count" ] || skip 'only x86-64 programs can be patched'
 	assay heap -q -o probe.assay -- "$W/allocates" 1 2>err ||
-		skip "no right to trace a child here: $(head -1 err)"
+		no_right err
 }
 
 heap_clear() {

@@ -5,13 +5,15 @@
 
 bats_require_minimum_version 1.5.0
 
+load rights
+
 setup() {
 	ASSAY=$(realpath "${ASSAY:-$BATS_TEST_DIRNAME/../../build/src/cli/assay}")
 	crate=$(realpath "$BATS_TEST_DIRNAME/../../rust/assay")
 	PATH=$(dirname "$ASSAY"):$PATH:${HOME:-/root}/.cargo/bin
 	export XDG_CACHE_HOME=$BATS_FILE_TMPDIR/cache NO_COLOR=1 COLUMNS=100
 	cd "$BATS_TEST_TMPDIR" || return 1
-	assay heap -q -o probe.assay -- true 2>err || skip "no right to trace a child here: $(head -1 err)"
+	assay heap -q -o probe.assay -- true 2>err || no_right err
 	command -v rustc || skip 'no rustc on this machine'
 }
 

@@ -1,6 +1,8 @@
 # What the tests of hooks share: load with `load hook`, call need_hooks in setup.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
+load rights
+
 need_hooks() {
 	ASSAY=$(realpath "${ASSAY:-$BATS_TEST_DIRNAME/../../build/src/cli/assay}")
 	B=$(realpath "$(dirname "$ASSAY")/../..")
@@ -10,7 +12,7 @@ need_hooks() {
 	cd "$BATS_TEST_TMPDIR" || return 1
 	[ -x "$B/tests/live/hook-heap" ] || skip 'only x86-64 programs can be patched'
 	hook-heap -o told -- "$W/allocates" 1 >out 2>err || true
-	[ -s told ] || skip "no right to trace a child here: $(head -1 err)"
+	[ -s told ] || no_right err
 }
 
 # sums [PROCESS]: allocs, bytes, live blocks, live bytes and peak of all processes of that name

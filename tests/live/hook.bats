@@ -5,6 +5,8 @@
 
 bats_require_minimum_version 1.5.0
 
+load rights
+
 setup() {
 	ASSAY=$(realpath "${ASSAY:-$BATS_TEST_DIRNAME/../../build/src/cli/assay}")
 	B=$(realpath "$(dirname "$ASSAY")/../..")
@@ -14,7 +16,7 @@ setup() {
 	cd "$BATS_TEST_TMPDIR" || return 1
 	[ -x "$B/tests/live/hook-count" ] || skip 'only x86-64 programs can be patched'
 	hook-count -o counts -- "$W/allocates" 1 >out 2>err || true
-	[ -s counts ] || skip "no right to trace a child here: $(head -1 err)"
+	[ -s counts ] || no_right err
 }
 
 teardown() {

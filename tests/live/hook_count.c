@@ -10,12 +10,14 @@
  * runtime tells: hook_heap.c. After each detach every executable mapping of the process must equal its
  * file. Exit: 3 when it does not, 2 for errors.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -28,7 +30,13 @@
 
 #define RETURNS 4096
 
-extern const unsigned char hook_image[], hook_image_end[];
+extern const unsigned char hook_call[], hook_count[], hook_code_end[]; /* hook_image.S */
+
+/* The head of an image, padded, and the code. */
+static struct {
+	struct as_rt_image head;
+	unsigned char code[512] __attribute__((aligned(64)));
+} image;
 
 static struct as_error err;
 static FILE *out;
@@ -151,9 +159,29 @@ static int cycle(pid_t pid, const struct as_hook_spec *spec, double seconds)
 	return after != before || patched == before ? 3 : 0;
 }
 
+static void make_image(void)
+{
+	const uint32_t code = offsetof(__typeof__(image), code);
+	const size_t n = (size_t)(hook_code_end - hook_call);
+
+	assert(n <= sizeof image.code);
+	image.head = (struct as_rt_image){.magic = AS_RT_MAGIC,
+					  .version = AS_RT_VERSION,
+					  .bytes = (uint32_t)(code + n),
+					  .text_off = code,
+					  .text_bytes = (uint32_t)n,
+					  .kinds = AS_RT_KINDS,
+					  .context_bytes = 0x1000};
+	/* those that do not return, may throw, or take more than four arguments */
+	for (uint32_t kind = 0; kind < AS_RT_KINDS; kind++)
+		image.head.entry[kind] = image.head.sampled[kind] =
+			code + (kind < AS_RT_MODULES ? 0 : (uint32_t)(hook_count - hook_call));
+	memcpy(image.code, hook_call, n);
+}
+
 int main(int argc, char **argv)
 {
-	struct as_hook_spec spec = {.image = hook_image,
+	struct as_hook_spec spec = {.image = &image,
 				    .groups = AS_HOOKS_HEAP,
 				    .context_max = 64,
 				    .ring_bytes = 1 << 16};
@@ -161,7 +189,8 @@ int main(int argc, char **argv)
 	int c, cycles = 1, r = 0;
 	pid_t pid = 0;
 
-	spec.image_bytes = (size_t)(hook_image_end - hook_image);
+	make_image();
+	spec.image_bytes = image.head.bytes;
 	out = stdout;
 	while ((c = getopt(argc, argv, "+o:g:n:s:p:")) != -1) {
 		if (c == 'o' && !(out = fopen(optarg, "we")))
