@@ -73,7 +73,8 @@ struct as_drain_ring {
 	uint64_t resets;               /* read */
 	struct as_heap_amount pending; /* as last told */
 	uint64_t last_seq, last_pos;
-	bool ended; /* all of it was taken over for good */
+	uint64_t turn_seq; /* of the tables, when modules changed last */
+	bool ended;        /* all of it was taken over for good */
 };
 struct as_drain_shown { /* a pending block that is in the heap for a while */
 	uint32_t process;

@@ -244,10 +244,14 @@ void as_heap_drain_show(struct as_heap_drain *d)
  * modules that go has to be looked up while these are there. */
 void as_pairs_before_turn(struct as_heap_drain *d, struct as_drain_ring *r)
 {
+	uint64_t seq = __atomic_load_n(&r->tables->seq, __ATOMIC_ACQUIRE);
 	struct blocks list = {0};
 
-	if (!has_pending(d) || r->process == AS_HEAP_NONE)
+	/* most threads have done nothing since */
+	if (!has_pending(d) || r->process == AS_HEAP_NONE || seq == r->turn_seq)
 		return;
+	/* of what is not read yet nodes may be missing */
+	r->turn_seq = seq & 1 || r->at != (r->ring->pos & ~15ull) ? 0 : seq;
 	read_sums(d, r, NULL);
 	(void)read_blocks(r, false, NULL, &list);
 	as_vec_foreach (b, &list)
