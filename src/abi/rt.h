@@ -48,7 +48,7 @@
 #include <stdint.h>
 
 #define AS_RT_MAGIC   0x3154524153534153ull /* "SASSART1" */
-#define AS_RT_VERSION 6
+#define AS_RT_VERSION 7
 
 /*
  * Kinds of entry, by what the arguments mean. All up to the fourth integer argument reach the
@@ -444,6 +444,7 @@ enum as_rt_record_kind {
  * a time to the next head whose tag fits; at most one record is lost).
  * pos and consumed only grow; a new owner of the ring goes on where the last one ended.
  */
+#define AS_RT_TIMED_MAX (1u << 18)
 struct as_rt_ring {
 	uint64_t pos; /* target */
 	uint64_t fs;  /* target: the owner's thread pointer */
@@ -456,7 +457,10 @@ struct as_rt_ring {
 	uint64_t reserved2[5];
 	uint64_t lost[AS_RT_REC_KINDS]; /* target: records dropped, by kind; only grows */
 	uint64_t lost_bytes;            /* target: sizes of the ALLOC and REALLOC among them */
-					/* At AS_RT_TABLES_OFF the tables; data follow. */
+	/* target, only grow: one call of 128, by chance, is timed, the runtime's part of it, in ticks of
+	 * the time stamp counter; and how many were. What is above AS_RT_TIMED_MAX was interrupted. */
+	uint64_t timed_ticks, timed_calls;
+	/* At AS_RT_TABLES_OFF the tables; data follow. */
 };
 _Static_assert(sizeof(struct as_rt_ring) <= AS_RT_TABLES_OFF, "ring head");
 

@@ -37,6 +37,13 @@ uint64_t as_self_cpu_ns(void)
 	return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
+uint64_t as_self_rss_bytes(void)
+{
+	struct rusage usage;
+
+	return getrusage(RUSAGE_SELF, &usage) ? 0 : (uint64_t)usage.ru_maxrss * 1024;
+}
+
 int as_write_all(int fd, const void *p, size_t n, struct as_error *err)
 {
 	const char *at = p;

@@ -13,9 +13,10 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-uint64_t as_now_ns(void);      /* CLOCK_MONOTONIC */
-uint64_t as_realtime_ns(void); /* CLOCK_REALTIME */
-uint64_t as_self_cpu_ns(void); /* user + system of this process, all threads */
+uint64_t as_now_ns(void);         /* CLOCK_MONOTONIC */
+uint64_t as_realtime_ns(void);    /* CLOCK_REALTIME */
+uint64_t as_self_cpu_ns(void);    /* user + system of this process, all threads */
+uint64_t as_self_rss_bytes(void); /* the most this process had resident */
 
 int as_write_all(int fd, const void *p, size_t n, struct as_error *err);
 /* 0, or -errno; -ENODATA when short */

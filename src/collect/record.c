@@ -109,6 +109,7 @@ static int finish(struct as_recording *r, struct as_error *err)
 	as_recording_end_look(r);
 	write_judgement(r);
 	write_overhead(r);
+	r->sum.recorder_rss_bytes = as_self_rss_bytes();
 	as_write_summary(r->w, &r->sum);
 	r->out->samples = r->sum.samples;
 	r->out->wall_ns = r->sum.wall_ns;

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "base/sys.h"
 #include "heap/drain_priv.h"
 
 /* A writer may be preempted between reserving and writing; so long it is waited for. */
@@ -28,6 +29,10 @@ struct as_heap_drain *as_heap_drain_new(const struct as_heap_area *area,
 	d->stacks = stacks;
 	d->ring_of = as_xcalloc(AS_RT_CONTEXTS, sizeof *d->ring_of);
 	d->lost_of = as_xcalloc(AS_RT_CONTEXTS, sizeof *d->lost_of);
+	d->timed_of = as_xcalloc(AS_RT_CONTEXTS, sizeof *d->timed_of);
+	d->stamp_ticks = as_drain_stamp_ticks();
+	d->start_stamp = as_drain_stamp_now();
+	d->start_ns = as_now_ns();
 	d->mark_made = area->control->mark_made;
 	return d;
 }
@@ -56,6 +61,7 @@ void as_heap_drain_free(struct as_heap_drain *d)
 	as_vec_clear(&d->shown);
 	free(d->ring_of);
 	free(d->lost_of);
+	free(d->timed_of);
 	as_vec_clear(&d->queue);
 	as_vec_clear(&d->orphans);
 	as_vec_clear(&d->shown_blocks);
@@ -312,6 +318,36 @@ static void count_lost(struct as_heap_drain *d)
 	}
 }
 
+/* What the owner's calls took since the last time. Numbers that shrink are not believed. */
+static void count_timed(struct as_heap_drain *d, const struct as_drain_ring *r)
+{
+	struct as_drain_timed *was = &d->timed_of[r->index];
+	struct as_drain_timed now = {
+		.ticks = __atomic_load_n(&r->ring->timed_ticks, __ATOMIC_RELAXED),
+		.calls = __atomic_load_n(&r->ring->timed_calls, __ATOMIC_RELAXED),
+	};
+	struct as_drain_process *p;
+
+	if (now.calls < was->calls || now.ticks < was->ticks || r->process == AS_HEAP_NONE)
+		return;
+	p = &d->processes.v[r->process];
+	p->pub.timed_calls += now.calls - was->calls;
+	p->timed_ticks += now.ticks - was->ticks;
+	*was = now;
+}
+
+static void tell_timed(const struct as_heap_drain *d, struct as_drain_process *p)
+{
+	uint64_t stamps = as_drain_stamp_now() - d->start_stamp;
+	uint64_t reading = p->pub.timed_calls * d->stamp_ticks;
+	uint64_t ticks = p->timed_ticks - AS_MIN(p->timed_ticks, reading);
+
+	if (stamps && stamps < UINT64_MAX / 2)
+		p->pub.timed_ns =
+			(uint64_t)((double)ticks * (double)(as_now_ns() - d->start_ns) /
+				   (double)stamps);
+}
+
 /* Rings of threads that are gone are free for others. */
 static void give_back(struct as_heap_drain *d)
 {
@@ -320,6 +356,7 @@ static void give_back(struct as_heap_drain *d)
 
 		if (!r->gone || r->wait != AS_DRAIN_EMPTY || r->at != (pos_of(r) & ~15ull))
 			continue;
+		count_timed(d, r);
 		as_pairs_end(d, r, true);
 		__atomic_store_n(&d->area.control->rings_full, 0, __ATOMIC_RELEASE);
 		__atomic_store_n(&d->area.control->owner[r->index], 0, __ATOMIC_RELEASE);
@@ -432,6 +469,7 @@ bool as_heap_drain_take(struct as_heap_drain *d, uint32_t pid, struct as_heap_dr
 		if (is_open(d, i))
 			return false;
 		as_orphans_close(d, i);
+		tell_timed(d, p);
 		*ret = p->pub;
 		as_map64_clear(&p->frame_of);
 		as_map64_clear(&p->thread_of);
@@ -457,7 +495,10 @@ const struct as_heap_drained *as_heap_drain_processes(const struct as_heap_drain
 	struct as_heap_drain *d = (struct as_heap_drain *)pd; /* its list is a cache */
 
 	d->shown.n = 0;
+	as_vec_foreach (r, &d->rings)
+		count_timed(d, r);
 	as_vec_foreach (p, &d->processes) {
+		tell_timed(d, p);
 		if (p->pub.heap)
 			as_vec_push(&d->shown, p->pub);
 	}

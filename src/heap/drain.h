@@ -73,6 +73,8 @@ struct as_heap_drained { /* of one process */
 	uint64_t complete, cut;       /* events whose stack is whole; is not, or is none */
 	uint64_t holes;               /* records that were never finished */
 	uint64_t bad;                 /* records that made no sense */
+	/* Calls that the runtime timed in the process, and how long its part of them took. */
+	uint64_t timed_calls, timed_ns;
 };
 
 struct as_heap_drain;

@@ -7,7 +7,8 @@
 
 struct as_drain_process {
 	struct as_heap_drained pub;
-	uint32_t turn;             /* of its mappings: from 1 */
+	uint32_t turn; /* of its mappings: from 1 */
+	uint64_t timed_ticks;
 	struct as_map64 frame_of;  /* avma << 1 | exact -> frame, of this turn */
 	struct as_map64 thread_of; /* tid -> thread of the heap */
 };
@@ -111,6 +112,11 @@ struct as_heap_drain {
 	AS_VEC(uint32_t) queue; /* rings with a record that is due, a heap by its stamp */
 	uint64_t until_ns, due; /* due: of this round, a stamp */
 	uint64_t *lost_of;      /* per context: as last seen */
+	struct as_drain_timed { /* likewise */
+		uint64_t ticks, calls;
+	} * timed_of;
+	uint64_t start_stamp, start_ns; /* both clocks at the beginning */
+	uint64_t stamp_ticks;           /* as_drain_stamp_ticks */
 	uint32_t since_tick;
 	AS_VEC(struct as_drain_orphan) orphans;
 	uint32_t orphan_at[AS_DRAIN_PLACES]; /* the first in each place, + 1; 0: none */
@@ -124,6 +130,8 @@ struct as_heap_drain {
 
 /* stamp_*.c: what a record would have that is stamped now; before anything is read that follows. */
 uint64_t as_drain_stamp_now(void);
+/* How long it takes to read the time stamp counter, in its ticks. */
+uint64_t as_drain_stamp_ticks(void);
 
 /* nodes.c */
 void as_drain_node_add(struct as_drain_ring *r, const struct as_rt_rec_node *rec);

@@ -186,6 +186,9 @@ static void write_process(struct as_heap_writer *o, uint32_t process,
 	const struct as_heap_domain_sum *blocks = &h->sum[AS_HEAP_BLOCKS];
 	const struct as_heap_domain_sum *maps = &h->sum[AS_HEAP_MAPPINGS];
 	uint64_t unmatched = h->unmatched_frees + h->unmatched_reallocs;
+	/* a realloc is told twice, and counted once */
+	uint64_t calls = h->events + whole(h, h->reallocs);
+	double ns = p->timed_calls ? (double)p->timed_ns / (double)p->timed_calls : 0;
 
 	as_write_heap_process(o->w,
 			      &(struct as_rec_heap_process){
@@ -217,6 +220,8 @@ static void write_process(struct as_heap_writer *o, uint32_t process,
 				      .live_bytes_half = half(blocks->live.bytes_variance),
 				      .peak_bytes_half = half(blocks->peak.bytes_variance),
 				      .inherited = h->forked ? unmatched : 0,
+				      .own_ns = (uint64_t)(ns * (double)calls),
+				      .timed_calls = p->timed_calls,
 			      });
 }
 

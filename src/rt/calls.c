@@ -46,6 +46,33 @@ static inline __attribute__((always_inline)) void leave(const struct call *k)
 	k->c->busy_sp = k->outer;
 }
 
+/* ---- what it takes ---- */
+
+/*
+ * One call of 128, by chance: the time after a change of the clock, say, is no time like any other, as
+ * the recorder has just run. salt: so that the frees between two allocations are not taken with the
+ * second of them. 0: not timed. The way into here and out is not in it.
+ */
+static inline uint64_t timed_begins(struct rt_context *c, uint32_t salt)
+{
+	if (RT_LIKELY(((uint32_t)c->serial * 0x9e3779b1u + salt) >> 25))
+		return 0;
+	c->waited = false;
+	return rt_has_syscalls(c->control) ? rt_ticks()
+					   : 0; /* else the counter may not be read */
+}
+
+static inline void timed_ends(struct rt_context *c, uint64_t began)
+{
+	if (RT_LIKELY(!began))
+		return;
+	uint64_t ticks = rt_ticks() - began;
+	if (c->waited || ticks > AS_RT_TIMED_MAX)
+		return;
+	(void)rt_add_own(&c->ring->timed_ticks, ticks);
+	(void)rt_add_own(&c->ring->timed_calls, 1);
+}
+
 static __attribute__((noinline, cold)) void tell_time(struct rt_context *c, uint64_t now)
 {
 	const struct as_rt_tables *t = c->tables;
@@ -96,6 +123,7 @@ static __attribute__((noinline)) bool tell_alloc(const struct call *k, uint64_t 
 	struct rt_context *c = k->c;
 	struct rt_capture cap;
 	bool ok = true;
+	uint64_t began = timed_begins(c, 0);
 	follow_clock(c);
 	struct rt_birth b = {.ptr = ptr, .size = size, .hook = k->hook->id};
 	b.node = node_of(&cap, k);
@@ -108,6 +136,7 @@ static __attribute__((noinline)) bool tell_alloc(const struct call *k, uint64_t 
 	else
 		ok = rt_emit_birth(c, &b, rt_stamp_after(c), 0);
 	rt_capture_end(&cap);
+	timed_ends(c, began);
 	return ok;
 }
 
@@ -133,6 +162,7 @@ static __attribute__((noinline)) bool tell_realloc(const struct call *k, const s
 {
 	struct rt_context *c = k->c;
 	struct rt_capture cap;
+	uint64_t began = timed_begins(c, 0);
 	follow_clock(c);
 	struct rt_birth b = {.ptr = r->new_ptr, .size = r->size, .hook = k->hook->id};
 	b.node = node_of(&cap, k);
@@ -146,6 +176,7 @@ static __attribute__((noinline)) bool tell_realloc(const struct call *k, const s
 	if (!ok)
 		(void)rt_add_own(&c->ring->lost_bytes, r->size);
 	rt_capture_end(&cap);
+	timed_ends(c, began);
 	return ok;
 }
 
@@ -161,13 +192,14 @@ static inline void note_end(const struct rt_context *c, uint64_t ptr, uint64_t s
 /* Returns the block's size, 0: it is not known. */
 static uint64_t tell_realloc_begin(const struct call *k, uint64_t ptr)
 {
-	uint64_t known = 0;
+	uint64_t known = 0, began = timed_begins(k->c, 1u << 31);
 	follow_clock(k->c);
 	if (rt_tables(k->c, k->frame))
 		known = as_rt_take_block(k->c, ptr);
 	const uint64_t w[4] = {0, rt_stamp_before(k->c), ptr, 0};
 	note_end(k->c, ptr, w[1]);
 	(void)rt_emit(k->c, AS_RT_REC_REALLOC_BEGIN, k->hook->id, w, 2);
+	timed_ends(k->c, began);
 	return known;
 }
 
@@ -191,6 +223,7 @@ static __attribute__((noinline)) void tell_free_with_stack(const struct call *k,
 static inline void tell_free(const struct call *k, uint64_t ptr)
 {
 	enum rt_end end = RT_END_UNKNOWN;
+	uint64_t began = timed_begins(k->c, 1u << 30);
 	follow_clock(k->c);
 	if (RT_UNLIKELY(k->c->control->flags & AS_RT_FREE_STACKS)) {
 		tell_free_with_stack(k, ptr);
@@ -200,6 +233,7 @@ static inline void tell_free(const struct call *k, uint64_t ptr)
 		end = as_rt_end_block(k->c, ptr, k->hook->id);
 	if (end != RT_END_SUMMED)
 		emit_free(k, ptr, 0, end == RT_END_OWN);
+	timed_ends(k->c, began);
 }
 
 static inline uint64_t product(uint64_t a, uint64_t b)

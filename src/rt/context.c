@@ -346,6 +346,7 @@ bool as_rt_wait_room(struct rt_context *c, uint64_t bytes)
 		return false;
 	struct as_rt_control *counts = (struct as_rt_control *)(uintptr_t)c->home->control;
 	__atomic_add_fetch(&counts->full_waits, 1, __ATOMIC_RELAXED);
+	c->waited = true;
 	for (uint32_t us = 0; us < control->full_wait_us; us += 75) {
 		pause_a_while(control);
 		if (look_for_room(c, bytes))

@@ -156,6 +156,7 @@ struct rt_context {
 	uint32_t once_id;
 	uint32_t lost_heartbeat; /* heartbeat when the last wait for room was in vain */
 	bool need_reset;         /* the reader lacks nodes: RESET before the next */
+	bool waited;             /* for room in the ring, since a call began to be timed */
 	uint16_t nroot;
 	/* Where the last call that was found to be nested came from. */
 	uint64_t nested_ra, nested_gap;
@@ -323,6 +324,13 @@ static inline uint64_t rt_stamp_before(const struct rt_context *c)
 	uint32_t lo, hi;
 	if (RT_UNLIKELY(!rt_has_syscalls(c->control)))
 		return rt_count_stamp(c->home);
+	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi) : : "memory");
+	return lo | (uint64_t)hi << 32;
+}
+
+static inline uint64_t rt_ticks(void)
+{
+	uint32_t lo, hi;
 	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi) : : "memory");
 	return lo | (uint64_t)hi << 32;
 }

@@ -324,7 +324,6 @@ static void add_figures(struct as_track *k)
 
 	k->sum.end_ns = k->end_ns;
 	k->sum.wall_ns = k->end_ns - k->start_ns;
-	k->sum.recorder_cpu_ns = as_self_cpu_ns() - k->cpu_before_ns;
 	k->sum.exit = UINT64_MAX;
 	if (t->attached || !t->exited)
 		return;
@@ -354,6 +353,8 @@ static int finish(struct as_track *k, struct as_error *err)
 {
 	int r;
 
+	k->sum.recorder_cpu_ns = as_self_cpu_ns() - k->cpu_before_ns;
+	k->sum.recorder_rss_bytes = as_self_rss_bytes();
 	as_write_summary(k->w, &k->sum);
 	k->out->samples = k->ended.events;
 	k->out->wall_ns = k->sum.wall_ns;

@@ -181,3 +181,12 @@ teardown() {
 	[ "$(tail -1 rss)" -lt $(($(head -1 rss) * 3 / 2 + 20000)) ]
 	[ "$(tail -1 rss)" -lt 300000 ]
 }
+
+@test "what the recording took is told: in the program, beside it, and in memory" {
+	assay heap -q -o own.assay -- "$W/allocates" 2000000
+	[ "$(value own.assay 't["own_cpu_s"] > 0 and t["slowdown"] > 0 and t["recorder_cpu_s"] > 0')" = True ]
+	[ "$(value own.assay '2**20 < t["recorder_rss_bytes"] < 2**30')" = True ]
+	run -0 assay report own.assay
+	[[ $output =~ 'at least '[0-9.]+' '[m]?s' of the program'\''s '[0-9.]+' '[m]?s' of CPU time were assay'\''s ('[0-9.]+' times as much)' ]]
+	[[ $output =~ 'the recorder used '[0-9.]+' '[m]?s' of CPU time and '[0-9.]+' MiB' ]]
+}

@@ -2,6 +2,7 @@
 /* Measures of memory: rows as samples. */
 #include "model/memory/heap.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/json.h"
@@ -232,9 +233,29 @@ void as_model_heap_sum(const struct as_model *m, struct as_rec_heap_process *ret
 		ret->mapped_bytes += p->mapped_bytes;
 		ret->mapped_peak_bytes += p->mapped_peak_bytes;
 		ret->inherited += p->inherited;
+		ret->own_ns += p->own_ns;
+		ret->timed_calls += p->timed_calls;
 	}
 	if (m->heap.processes.n == 1)
 		ret->peak_ns = m->heap.processes.v[0].peak_ns;
+}
+
+/* Of fewer the one that met a page fault would be most. */
+#define TIMED_LEAST 30u
+
+void as_model_heap_own(const struct as_model *m, struct as_heap_own *ret)
+{
+	struct as_rec_heap_process sum;
+	uint64_t cpu_ns = m->summary.user_ns + m->summary.sys_ns;
+
+	*ret = (struct as_heap_own){NAN, NAN, NAN};
+	as_model_heap_sum(m, &sum);
+	if (sum.timed_calls >= TIMED_LEAST)
+		ret->in_program_s = (double)sum.own_ns / 1e9;
+	if (m->has_summary && cpu_ns)
+		ret->program_s = (double)cpu_ns / 1e9;
+	if (ret->program_s > ret->in_program_s)
+		ret->slowdown = ret->program_s / (ret->program_s - ret->in_program_s) - 1;
 }
 
 /* ---- rows of profiles ---- */
@@ -377,6 +398,7 @@ void as_heap_processes_json(const struct as_model *m, const char *key, struct as
 void as_heap_trust_json(const struct as_model *m, const char *key, struct as_json *j)
 {
 	struct as_rec_heap_process sum;
+	struct as_heap_own own;
 
 	as_model_heap_sum(m, &sum);
 	as_json_obj(j, key);
@@ -392,6 +414,12 @@ void as_heap_trust_json(const struct as_model *m, const char *key, struct as_jso
 		as_json_end(j);
 	}
 	as_json_end(j);
+	as_model_heap_own(m, &own);
+	as_json_num(j, "own_cpu_s", own.in_program_s, 6);
+	as_json_num(j, "slowdown", own.slowdown, 6);
+	as_json_num(j, "recorder_cpu_s",
+		    m->has_summary ? (double)m->summary.recorder_cpu_ns / 1e9 : NAN, 6);
+	as_json_u64(j, "recorder_rss_bytes", m->summary.recorder_rss_bytes);
 	as_json_bool(j, "interrupted", !m->has_summary || !m->health.complete);
 	as_notes_json(m, j);
 	as_json_end(j);

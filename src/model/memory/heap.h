@@ -134,6 +134,13 @@ const char *as_measure_name(enum as_measure measure);
 bool as_measure_is_bytes(enum as_measure measure); /* else a count */
 /* Sums over the processes. */
 void as_model_heap_sum(const struct as_model *m, struct as_rec_heap_process *ret);
+/* CPU time, in seconds; NaN: not known. In the program assay's part is at least so much, by calls that were
+ * timed: the way into it, and what the caches of the program lose by it, is not in it. */
+struct as_heap_own {
+	double in_program_s, program_s;
+	double slowdown; /* program_s over what it would be without that, less 1: at least */
+};
+void as_model_heap_own(const struct as_model *m, struct as_heap_own *ret);
 struct as_selection;
 /* Per group of a selection AS_HEAP_VALUES figures, of the rows it stands for. Caller frees. */
 uint64_t *as_heap_group_values(const struct as_selection *s);

@@ -336,6 +336,42 @@ static void troubles(const struct as_model *m, const struct as_rec_heap_process 
 	as_buf_clear(&b);
 }
 
+/* What the recording itself took. beside: the recorder's part is told with that of CPU time. */
+static void own_line(const struct as_model *m, bool beside, struct as_trust_lines *ret)
+{
+	const struct as_rec_summary *s = &m->summary;
+	struct as_buf b = {0};
+	struct as_heap_own own;
+
+	as_model_heap_own(m, &own);
+	if (!isnan(own.slowdown)) {
+		as_buf_adds(&b, "at least ");
+		as_fmt_duration(&b, (uint64_t)(own.in_program_s * 1e9));
+		as_buf_adds(&b, " of the program's ");
+		as_fmt_duration(&b, (uint64_t)(own.program_s * 1e9));
+		as_buf_addf(&b, " of CPU time were assay's (%.*f times as much)",
+			    own.slowdown < 1 ? 2 : 1, 1 + own.slowdown);
+		line(ret, AS_TRUST_FACT, &b, "");
+	} else if (!isnan(own.in_program_s)) {
+		as_buf_adds(&b, "in the program at least ");
+		as_fmt_duration(&b, (uint64_t)(own.in_program_s * 1e9));
+		as_buf_adds(&b, " of CPU time were assay's");
+		line(ret, AS_TRUST_FACT, &b, "");
+	}
+	as_buf_reset(&b);
+	if (!beside && m->has_summary && s->recorder_cpu_ns) {
+		as_buf_adds(&b, "the recorder used ");
+		as_fmt_duration(&b, s->recorder_cpu_ns);
+		as_buf_adds(&b, " of CPU time");
+		if (s->recorder_rss_bytes) {
+			as_buf_adds(&b, " and ");
+			as_fmt_bytes(&b, s->recorder_rss_bytes);
+		}
+		line(ret, AS_TRUST_FACT, &b, "");
+	}
+	as_buf_clear(&b);
+}
+
 void as_memory_troubles(const struct as_model *m, struct as_trust_lines *ret)
 {
 	struct as_rec_heap_process sum;
@@ -358,6 +394,7 @@ void as_memory_trust_beside(const struct as_model *m, struct as_trust_lines *ret
 	line(ret, AS_TRUST_FACT, &b, "");
 	as_buf_clear(&b);
 	sampling_line(m, ret);
+	own_line(m, true, ret);
 }
 
 void as_memory_trust(const struct as_model *m, struct as_trust_lines *ret)
@@ -370,4 +407,5 @@ void as_memory_trust(const struct as_model *m, struct as_trust_lines *ret)
 	sampling_line(m, ret);
 	unknown_line(&sum, ret);
 	coverage_line(m, ret);
+	own_line(m, false, ret);
 }

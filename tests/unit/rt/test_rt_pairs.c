@@ -273,6 +273,39 @@ static void one_thread_has_the_numbers_it_has_when_all_is_told(void **state)
 	}
 }
 
+/* One call of 128 is timed, allocations and frees alike; what it took is told for the process. */
+static void calls_are_timed_and_what_they_took_is_told(void **state)
+{
+	enum { PAIRS = 64000 };
+	const struct as_heap_drained *d;
+	size_t n;
+
+	(void)state;
+	open_all(AS_RT_SUM_PAIRS);
+	for (int i = 0; i < PAIRS; i++) {
+		f(m(16 + (size_t)i % 64));
+		if (i % 1000 == 0)
+			round_now();
+	}
+	round_now();
+	d = as_heap_drain_processes(drain, &n);
+	assert_int_equal(n, 1);
+	assert_in_range(d->timed_calls, 2 * PAIRS / 128 * 3 / 4, 2 * PAIRS / 128 * 5 / 4);
+	assert_true(d->timed_ns > 0);
+	/* within what was spent: a call takes no millisecond */
+	assert_true(d->timed_ns < d->timed_calls * 1000000);
+	/* without the right to read the counter none is */
+	uint64_t before = d->timed_calls;
+
+	__atomic_or_fetch(&host.control->flags, AS_RT_NO_SYSCALLS, __ATOMIC_SEQ_CST);
+	for (int i = 0; i < PAIRS; i++)
+		f(m(16));
+	d = as_heap_drain_processes(drain, &n);
+	assert_int_equal(d->timed_calls, before);
+	finish();
+	close_all();
+}
+
 /* ---- while it goes on ---- */
 
 static void what_is_pending_is_there_for_who_looks_and_not_twice(void **state)
@@ -589,6 +622,7 @@ int main(void)
 #endif
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_thread_has_the_numbers_it_has_when_all_is_told),
+		cmocka_unit_test(calls_are_timed_and_what_they_took_is_told),
 		cmocka_unit_test(what_is_pending_is_there_for_who_looks_and_not_twice),
 		cmocka_unit_test(a_mark_of_the_program_has_what_is_pending),
 		cmocka_unit_test(blocks_that_go_from_thread_to_thread_are_counted_exactly),
