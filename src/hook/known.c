@@ -6,8 +6,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/cache.h"
 #include "hook/hooked_priv.h"
 #include "hook/signature.h"
+
+#define CACHE_KIND      "allocators"
+#define CACHE_MAX_BYTES (16u << 20)
 
 struct as_hook_known {
 	AS_VEC(struct as_known_module *) module;
@@ -72,22 +76,66 @@ static bool has_function(const struct as_known_module *m, uint64_t svma)
 	return false;
 }
 
-/*
- * A program without symbols: its allocator is known by what it does. What it exports has a name
- * all the same.
- */
+/* ---- a program without symbols: its allocator is known by what it does ---- */
+
+/* What an earlier recording found; an empty list: there is nothing to be found. */
+static bool recall(const struct as_signature_program *p, const char *dir, const char *key,
+		   struct as_signature *ret)
+{
+	size_t n;
+	void *bytes = as_cache_map(dir, CACHE_KIND, key, &n);
+	bool ok = bytes && as_signature_read(p, key, bytes, n, ret);
+
+	if (bytes && !ok)
+		as_cache_remove(dir, CACHE_KIND, key);
+	as_cache_unmap(bytes, n);
+	return ok;
+}
+
+static void keep(const struct as_signature *s, const char *dir, const char *key)
+{
+	AS_CLEANUP(as_buf_clear) struct as_buf b = {0};
+
+	as_signature_write(s, key, &b);
+	(void)as_cache_put(dir, CACHE_KIND, key, b.p, b.len, CACHE_MAX_BYTES);
+}
+
+/* AS_E_NOTFOUND of `any`, which may well have none: not every program allocates. Of one that is known to
+ * have an allocator it is no answer to be kept. */
+static int find_by_signature(const struct as_signature_program *p, bool any, const char *dir,
+			     struct as_signature *ret, struct as_error *err)
+{
+	char key[AS_SIGNATURE_KEY_BYTES];
+	int r;
+
+	as_signature_key(p->elf, key);
+	if (dir && recall(p, dir, key, ret)) {
+		if (ret->list.n)
+			return 0;
+		as_signature_clear(ret);
+		return as_fail(err, AS_E_NOTFOUND, 0, "it has no allocator");
+	}
+	r = as_signature_find(p, ret, err);
+	if (dir && r == 0 && ret->is_sure)
+		keep(ret, dir, key);
+	else if (dir && r < 0 && err->status == AS_E_NOTFOUND && any)
+		keep(&(struct as_signature){0}, dir, key);
+	return r;
+}
+
+/* What the program exports has a name all the same. */
 static void add_by_signature(struct as_known_module *m, struct as_image *im,
 			     struct as_module *of)
 {
 	struct as_signature_program p = {.elf = m->elf, .fd = of->fd, .name = of->path};
+	bool any = !strcmp(m->unseen, AS_HOOKED_ANY);
 	struct as_allocators more = {0};
 	struct as_signature found;
 	struct as_error err;
 
 	p.extents = as_image_module_extents(im, of, &p.nextents);
-	if (as_signature_find(&p, &found, &err) < 0) {
-		/* there may well be none: not every program allocates */
-		if (err.status == AS_E_NOTFOUND && !strcmp(m->unseen, AS_HOOKED_ANY))
+	if (find_by_signature(&p, any, as_image_cache_dir(im), &found, &err) < 0) {
+		if (err.status == AS_E_NOTFOUND && any)
 			m->unseen = NULL;
 		else
 			m->why = as_xstrdup(err.msg);

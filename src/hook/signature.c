@@ -13,11 +13,13 @@
 #define MAX_MESSAGES 4096u
 #define MAX_RODATA   (64u << 20)
 #define MAX_TRIED    20000u /* functions, each for one kind */
-#define MAX_MEMBERS  48u
+#define MAX_MEMBERS  60u
 #define OFTEN_CALLED 600u /* functions that are called most */
 #define NEAR         48u  /* functions before and behind one that is known */
 #define MAX_GAP      200u /* between two functions of one allocator that have messages */
 #define SHARED_MAX   40u  /* what more sites than that lead to is no allocator's own part */
+#define MAX_HUNG     2u   /* experiments that a function may spoil by not coming back */
+#define MAX_OTHERS   256u /* functions that are tried to be another allocator's */
 #define MAX_ROOTS    4u
 
 struct member {
@@ -26,6 +28,8 @@ struct member {
 	uint64_t svma;
 	size_t root; /* of roots: whose blocks it takes or makes */
 	bool told;
+	uint64_t instead_svma; /* of NEW: what is called in its place; 0: none */
+	bool stale;            /* which others it comes through has to be seen again */
 };
 
 struct search {
@@ -36,8 +40,10 @@ struct search {
 	struct as_proof proof;
 	size_t n; /* functions */
 	bool *wanted, *skip;
-	bool *speaks;  /* has an allocator's messages, or leads to what has */
-	bool *reaches; /* may come to the kernel, or into another module */
+	uint8_t *hung;  /* experiments it did not come back from */
+	bool *speaks;   /* has an allocator's messages, or leads to what has */
+	bool *relative; /* of those that are known */
+	bool *reaches;  /* may come to the kernel, or into another module */
 	AS_VEC(struct member) member;
 	AS_VEC(uint64_t) outside; /* avma: allocators of other modules */
 	AS_VEC(uint64_t) outside_free;
@@ -151,26 +157,34 @@ static void want_often_called(struct search *s)
 			as_calls_sites(s->calls, i) >= least || as_calls_is_found(s->calls, i);
 }
 
-/* Functions near those that are known, and such that share a part with them or call them. */
-static void want_relatives(struct search *s)
+/*
+ * Where the rest of an allocator is: functions near those that are known, such that share a part with
+ * them, and such that call them. Wrappers have no such neighbours, and whatever calls free is no news.
+ */
+static void find_relatives(struct search *s)
 {
 	AS_CLEANUP(as_free_autop) bool *part = as_xcalloc(s->n + 1, sizeof *part);
 
+	memset(s->relative, 0, s->n * sizeof *s->relative);
 	as_vec_foreach (m, &s->member) {
-		size_t n;
+		size_t n, lo = m->fn > NEAR ? m->fn - NEAR : 0;
 		const struct as_calls_edge *e = as_calls_edges(s->calls, m->fn, &n);
 
-		part[m->fn] = true;
+		if (!m->told)
+			continue;
+		part[m->fn] = m->m.kind != AS_RT_FREE;
 		for (size_t k = 0; k < n; k++)
 			part[e[k].to] |= as_calls_sites(s->calls, e[k].to) <= SHARED_MAX;
-		want_near(s, m->fn);
+		for (size_t i = lo; i < AS_MIN(m->fn + NEAR + 1, s->n); i++)
+			s->relative[i] = true;
 	}
 	for (size_t i = 0; i < s->n; i++) {
 		size_t n;
 		const struct as_calls_edge *e = as_calls_edges(s->calls, i, &n);
 
 		for (size_t k = 0; k < n; k++)
-			s->wanted[i] |= part[e[k].to];
+			s->relative[i] |= part[e[k].to];
+		s->wanted[i] |= s->relative[i];
 	}
 }
 
@@ -209,7 +223,7 @@ static bool leaves(const struct search *s, size_t i)
 	return s->skip[i] || as_calls_is_found(s->calls, i);
 }
 
-/* No allocator does without the kernel. */
+/* No allocator does without the kernel; its free may. */
 static void find_reaches(struct search *s)
 {
 	bool more = true;
@@ -247,7 +261,8 @@ static void add_member(struct search *s, const struct as_proof_sift *of, enum as
 						      .form = (uint8_t)form},
 						.fn = of->fn,
 						.svma = of->avma - s->trial.bias,
-						.root = root});
+						.root = root,
+						.told = true});
 }
 
 static int by_rank(const void *a, const void *b)
@@ -288,29 +303,69 @@ static size_t try_list(struct search *s, enum as_rt_kind kind, enum as_proof_for
 	return n;
 }
 
+static struct as_proof_sift sift_of(const struct search *s, size_t i)
+{
+	return (struct as_proof_sift){.avma = as_hook_code_at(s->code, i)->svma + s->trial.bias,
+				      .fn = i,
+				      .rank = rank_of(s, i)};
+}
+
+/*
+ * Leaves those that are worth it. All else of an allocator is among the relatives of what is known; another
+ * allocator's malloc and free are among those that are called most or speak.
+ */
+static size_t keep_relatives(struct search *s, struct as_proof_sift *list, size_t n,
+			     size_t max_others)
+{
+	size_t kept = 0, others = 0;
+
+	find_relatives(s);
+	for (size_t i = 0; i < n; i++) {
+		bool other = !s->relative[list[i].fn];
+
+		if (is_member(s, list[i].fn) || (other && others == max_others))
+			continue;
+		others += other;
+		list[kept++] = list[i];
+	}
+	return kept;
+}
+
+static void sift_and_try(struct search *s, enum as_rt_kind kind, enum as_proof_form form,
+			 size_t root, struct as_proof_sift *list, size_t n)
+{
+	s->tried += n;
+	as_proof_sift(&s->proof, kind, form, list, n);
+	for (size_t i = 0; i < n; i++)
+		s->hung[list[i].fn] += list[i].hung;
+	(void)try_list(s, kind, form, root, list, n);
+}
+
 static void try_all(struct search *s, enum as_rt_kind kind, enum as_proof_form form,
 		    size_t root)
 {
+	bool first = !s->proof.give;
+	bool anywhere = form == AS_PROOF_ALONE && (kind == AS_RT_SIZE || kind == AS_RT_FREE);
 	AS_VEC(struct as_proof_sift) list = {0};
 	size_t done = 0;
 
-	for (size_t i = 0; i < s->n && s->tried < MAX_TRIED; i++) {
-		if (!s->wanted[i] || s->skip[i] || !s->reaches[i] || is_member(s, i))
+	find_relatives(s);
+	for (size_t i = 0; i < s->n && list.n < MAX_TRIED; i++) {
+		if (!s->wanted[i] || s->skip[i] || is_member(s, i) ||
+		    (kind != AS_RT_FREE && !s->reaches[i]) || s->hung[i] >= MAX_HUNG)
 			continue;
-		s->tried++;
-		as_vec_push(&list,
-			    (struct as_proof_sift){.avma = as_hook_code_at(s->code, i)->svma +
-							   s->trial.bias,
-						   .fn = i,
-						   .rank = rank_of(s, i)});
+		as_vec_push(&list, sift_of(s, i));
 	}
-	if (!s->proof.give && list.n) {
+	if (list.n)
 		qsort(list.v, list.n, sizeof *list.v, by_rank);
+	if (first) {
 		done = try_list(s, kind, form, root, list.v, list.n);
+		s->tried += done;
 	}
 	if (done < list.n) {
-		as_proof_sift(&s->proof, kind, form, list.v + done, list.n - done);
-		(void)try_list(s, kind, form, root, list.v + done, list.n - done);
+		list.n = done + keep_relatives(s, list.v + done, list.n - done,
+					       anywhere ? MAX_OTHERS : 0);
+		sift_and_try(s, kind, form, root, list.v + done, list.n - done);
 	}
 	as_vec_clear(&list);
 }
@@ -326,7 +381,7 @@ static size_t rivals(const struct search *s, const struct member *m, uint64_t *r
 
 		if (o == m || n == AS_TRIAL_WATCHES)
 			continue;
-		if (m->m.kind == AS_RT_SIZE)
+		if (m->m.kind == AS_RT_SIZE || m->m.kind == AS_RT_NEW)
 			same = o->m.kind != AS_RT_FREE;
 		else if (frees)
 			same |= o->m.kind == AS_RT_REALLOC;
@@ -390,6 +445,17 @@ static void use_root(struct search *s, size_t i)
 	}
 }
 
+static void find_ways(struct search *s, bool all)
+{
+	as_vec_foreach (m, &s->member) {
+		if (!all && !m->stale)
+			continue;
+		use_root(s, m->root);
+		find_way(s, m);
+		m->stale = false;
+	}
+}
+
 /* Another function of an allocator whose free is known. */
 static bool shares_free(const struct search *s)
 {
@@ -417,8 +483,12 @@ static void try_kinds(struct search *s)
 		{AS_RT_COUNT, AS_PROOF_ALONE},
 		{AS_RT_ALIGN, AS_PROOF_ALONE},
 		{AS_RT_POINTER, AS_PROOF_ALONE},
-		{AS_RT_SIZE, AS_PROOF_FLAGS},
+		/* before flags, which no alignment may be taken for: of 0, it is none */
 		{AS_RT_SIZE, AS_PROOF_ALIGNED},
+		{AS_RT_SIZE, AS_PROOF_FLAGS},
+		{AS_RT_SIZE, AS_PROOF_PAGES},
+		{AS_RT_NEW, AS_PROOF_ALONE},
+		{AS_RT_NEW, AS_PROOF_ALIGNED},
 		/* of a block of the same size, they look like the frees behind them */
 		{AS_RT_REALLOC, AS_PROOF_FLAGS},
 		{AS_RT_REALLOC, AS_PROOF_ALIGNED},
@@ -426,15 +496,21 @@ static void try_kinds(struct search *s)
 		{AS_RT_FREE, AS_PROOF_ALIGNED},
 	};
 
+	bool sized = false;
+
 	for (size_t r = 0; r < s->nroots; r++) {
 		for (size_t i = 0; i < AS_ARRAY_LEN(list); i++) {
+			bool needs_none =
+				list[i].kind == AS_RT_SIZE && list[i].form != AS_PROOF_PAGES;
+
 			use_root(s, r);
-			if (list[i].kind == AS_RT_SIZE && r)
-				continue; /* needs none, and was tried */
-			if (s->proof.take || list[i].kind == AS_RT_FREE)
+			if (needs_none && sized)
+				continue; /* was tried */
+			if (s->proof.take || (list[i].kind == AS_RT_FREE && !r))
 				try_all(s, (enum as_rt_kind)list[i].kind,
 					(enum as_proof_form)list[i].form, r);
 		}
+		sized |= s->proof.take != 0;
 	}
 }
 
@@ -456,18 +532,40 @@ static bool is_inner(const struct search *s, const struct member *m)
 }
 
 /* What no free of these takes is memory for good: the end of the heap, a mapping. */
-static bool is_owned(struct search *s, const struct member *m)
+static bool is_owned(struct search *s, struct member *m)
 {
 	for (size_t r = 0; r < s->nroots; r++) {
 		use_root(s, r);
-		if (as_proof_owned(&s->proof, &m->m))
+		if (as_proof_owned(&s->proof, &m->m)) {
+			m->root = r;
 			return true;
+		}
 	}
 	return false;
 }
 
+/* What came through a member that is left out may have a way of its own now. */
+static void forget_rival(struct search *s, const struct member *gone)
+{
+	as_vec_foreach (m, &s->member) {
+		uint64_t other[AS_TRIAL_WATCHES], below;
+		size_t n = rivals(s, m, other);
+
+		for (size_t k = 0; k < n; k++) {
+			if (other[k] != gone->m.avma)
+				continue;
+			below = (1ull << k) - 1;
+			m->stale |= m->m.through >> k & 1;
+			m->m.through = (m->m.through & below) | (m->m.through >> 1 & ~below);
+			break;
+		}
+		m->stale |= n == AS_TRIAL_WATCHES; /* another one comes into its place */
+	}
+}
+
 static void remove_member(struct search *s, size_t i)
 {
+	forget_rival(s, &s->member.v[i]);
 	s->member.n--;
 	memmove(s->member.v + i, s->member.v + i + 1, (s->member.n - i) * sizeof *s->member.v);
 	for (size_t r = 0; r < s->nroots; r++)
@@ -477,20 +575,12 @@ static void remove_member(struct search *s, size_t i)
 static void drop_unowned(struct search *s)
 {
 	for (size_t i = 0; i < s->member.n;) {
-		const struct member *m = &s->member.v[i];
+		struct member *m = &s->member.v[i];
 
 		if (m->m.kind == AS_RT_FREE || m->m.kind == AS_RT_REALLOC || is_owned(s, m))
 			i++;
 		else
 			remove_member(s, i);
-	}
-}
-
-static void find_ways(struct search *s)
-{
-	as_vec_foreach (m, &s->member) {
-		use_root(s, m->root);
-		find_way(s, m);
 	}
 }
 
@@ -526,26 +616,51 @@ static bool drop_inner(struct search *s)
 	return false;
 }
 
+/*
+ * What is called in the place of one that throws. It must be the same in all but that: a function that
+ * writes to what it allocates (zeros, a header) or takes count and size looks like operator new, too.
+ */
+static void find_instead(struct search *s)
+{
+	as_vec_foreach (m, &s->member) {
+		if (m->m.kind != AS_RT_NEW || !m->told)
+			continue;
+		use_root(s, m->root);
+		as_vec_foreach (o, &s->member) {
+			if (o->m.kind == AS_RT_SIZE && o->m.form == m->m.form &&
+			    !m->instead_svma &&
+			    as_proof_same(&s->proof, (enum as_proof_form)m->m.form, m->m.avma,
+					  o->m.avma))
+				m->instead_svma = o->svma;
+		}
+		m->told = m->instead_svma != 0;
+	}
+}
+
 static void choose(struct search *s)
 {
 	drop_unowned(s);
-	do
-		find_ways(s);
-	while (drop_inner(s));
+	find_ways(s, true);
+	while (drop_inner(s))
+		find_ways(s, false);
+	find_instead(s);
 }
 
-static const char *name_of(const struct as_proof_member *m)
+const char *as_signature_name(enum as_rt_kind kind, enum as_proof_form form)
 {
 	static const char *const name[][AS_PROOF_FORMS] = {
-		[AS_RT_SIZE] = {"malloc", "mallocx", "malloc_aligned"},
+		[AS_RT_SIZE] = {"malloc", "mallocx", "malloc_aligned", "valloc"},
 		[AS_RT_FREE] = {"free", "sdallocx", "free_sized"},
 		[AS_RT_REALLOC] = {"realloc", "rallocx", "realloc_aligned"},
-		[AS_RT_COUNT] = {"calloc", "calloc", "calloc"},
-		[AS_RT_ALIGN] = {"memalign", "memalign", "memalign"},
-		[AS_RT_POINTER] = {"posix_memalign", "posix_memalign", "posix_memalign"},
+		[AS_RT_COUNT] = {"calloc"},
+		[AS_RT_ALIGN] = {"memalign"},
+		[AS_RT_POINTER] = {"posix_memalign"},
+		[AS_RT_NEW] = {"_Znwm", NULL, "_ZnwmSt11align_val_t"},
 	};
 
-	return name[m->kind][m->form];
+	return (size_t)kind < AS_ARRAY_LEN(name) && (size_t)form < AS_PROOF_FORMS
+		       ? name[kind][form]
+		       : NULL;
 }
 
 static int by_svma(const void *a, const void *b)
@@ -555,26 +670,40 @@ static int by_svma(const void *a, const void *b)
 	return x->svma < y->svma ? -1 : x->svma > y->svma;
 }
 
+void as_signature_span(struct as_signature *s)
+{
+	s->lo_svma = s->list.n ? s->list.v[0].svma : 0;
+	s->hi_svma = s->list.n ? s->list.v[s->list.n - 1].svma + 1 : 0;
+}
+
 static void tell(struct search *s, struct as_signature *ret)
 {
-	ret->lo_svma = UINT64_MAX;
 	as_vec_foreach (m, &s->member) {
 		if (!m->told)
 			continue;
-		as_vec_push(&ret->list, (struct as_allocator){
-						.svma = m->svma,
-						.name = name_of(&m->m),
-						.kind = m->m.kind,
-						.group = AS_HOOKS_HEAP,
-						.family = (uint8_t)s->family,
-						.local = true,
-						.by_signature = true,
-					});
-		ret->lo_svma = AS_MIN(ret->lo_svma, m->svma);
-		ret->hi_svma = AS_MAX(ret->hi_svma, m->svma + 1);
+		as_vec_push(&ret->list,
+			    (struct as_allocator){
+				    .svma = m->svma,
+				    .instead_svma = m->instead_svma,
+				    .name = as_signature_name((enum as_rt_kind)m->m.kind,
+							      (enum as_proof_form)m->m.form),
+				    .kind = m->m.kind,
+				    .group = AS_HOOKS_HEAP,
+				    .family = (uint8_t)s->family,
+				    .local = true,
+				    .by_signature = true,
+			    });
 	}
 	if (ret->list.n)
 		qsort(ret->list.v, ret->list.n, sizeof *ret->list.v, by_svma);
+	as_signature_span(ret);
+	for (size_t i = 0; i < s->n; i++) {
+		const struct as_hook_function *f = as_hook_code_at(s->code, i);
+
+		if (as_calls_is_found(s->calls, i))
+			as_vec_push(&ret->found, (struct as_extent){f->svma, f->end_svma});
+	}
+	ret->is_sure = !s->trial.broken;
 	ret->tried = s->tried;
 	ret->runs = s->trial.runs;
 }
@@ -652,7 +781,7 @@ static void search(struct search *s)
 		}
 		try_all(s, AS_RT_FREE, AS_PROOF_ALONE, r++);
 	}
-	want_relatives(s);
+	find_ways(s, true);
 	try_kinds(s);
 	choose(s);
 }
@@ -682,15 +811,17 @@ int as_signature_find(const struct as_signature_program *p, struct as_signature 
 	s.wanted = as_xcalloc(s.n + 1, sizeof *s.wanted);
 	s.skip = as_xcalloc(s.n + 1, sizeof *s.skip);
 	s.speaks = as_xcalloc(s.n + 1, sizeof *s.speaks);
+	s.hung = as_xcalloc(s.n + 1, sizeof *s.hung);
+	s.relative = as_xcalloc(s.n + 1, sizeof *s.relative);
 	s.reaches = as_xcalloc(s.n + 1, sizeof *s.reaches);
 	r = open_trial(&s, err);
 	if (r == 0) {
 		search(&s);
 		tell(&s, ret);
-		if (as_now_ns() > s.trial.until_ns)
+		if (as_trial_is_over(&s.trial))
 			r = as_fail(err, AS_E_LIMIT, 0,
 				    "trying its functions took more than %llu s",
-				    AS_TRIAL_NS / 1000000000);
+				    AS_TRIAL_CPU_NS / 1000000000);
 		as_trial_close(&s.trial);
 	}
 	if (r == 0 && !has_both(&ret->list))
@@ -704,6 +835,8 @@ int as_signature_find(const struct as_signature_program *p, struct as_signature 
 	free(s.wanted);
 	free(s.skip);
 	free(s.speaks);
+	free(s.hung);
+	free(s.relative);
 	free(s.reaches);
 	as_vec_clear(&s.member);
 	as_vec_clear(&s.outside);
@@ -714,6 +847,7 @@ int as_signature_find(const struct as_signature_program *p, struct as_signature 
 void as_signature_clear(struct as_signature *s)
 {
 	as_allocators_clear(&s->list);
+	as_vec_clear(&s->found);
 	as_hook_code_free(s->code);
 	memset(s, 0, sizeof *s);
 }

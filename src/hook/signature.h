@@ -26,12 +26,18 @@
  * functions that are told call is left out. So a program that has two allocators has both, and no
  * block is told twice.
  *
- * operator new that throws cannot be tried. Any bytes are safe. Cost: once per program, 0.1 to 2 s. Thread
- * rule: the thread that traces.
+ * operator new that throws is one that gives blocks, whose blocks are taken by that free and come again
+ * from it, and which ends in abort() when 2^63 - 1 bytes are asked for: nobody catches what it throws.
+ * valloc is one whose blocks come again, too, and begin with a page.
+ *
+ * Any bytes are safe. Cost: 0.5 to 5 s of processor time, most of it the kernel's, which makes some hundred
+ * processes. Thread rule: the thread that traces.
  */
 #ifndef AS_HOOK_SIGNATURE_H
 #define AS_HOOK_SIGNATURE_H
 
+#include "base/buf.h"
+#include "base/mem.h"
 #include "hook/allocators.h"
 #include "hook/code.h"
 
@@ -48,6 +54,9 @@ struct as_signature {
 	struct as_hook_code *code; /* to plan with; of the program's elf */
 	/* where the allocator itself lies: first and last function of the list; lo == hi: not known */
 	uint64_t lo_svma, hi_svma;
+	/* Functions that only calls tell of, sorted: what code was completed with. */
+	AS_VEC(struct as_extent) found;
+	bool is_sure; /* no experiment was left out for want of processes: it would be found again */
 	size_t tried, runs; /* functions, experiments */
 };
 
@@ -56,5 +65,16 @@ struct as_signature {
 int as_signature_find(const struct as_signature_program *p, struct as_signature *ret,
 		      struct as_error *err);
 void as_signature_clear(struct as_signature *s);
+
+/*
+ * What was found, kept as bytes for the next time: found.c. Key: of the loaded segments of the file and
+ * of this build of the search. as_signature_read takes any bytes, and gives what was written with the
+ * same key or false; an empty list: there is nothing to be found.
+ */
+#define AS_SIGNATURE_KEY_BYTES 40
+void as_signature_key(const struct as_elf *elf, char ret[AS_SIGNATURE_KEY_BYTES]);
+void as_signature_write(const struct as_signature *s, const char *key, struct as_buf *ret);
+bool as_signature_read(const struct as_signature_program *p, const char *key, const void *bytes,
+		       size_t n, struct as_signature *ret);
 
 #endif

@@ -2,6 +2,7 @@
 /*
  * Inside of signature.h:
  *	signature.c	candidates, and which of those that passed are told
+ *	found.c		what was found, as bytes
  *	x86_64/proofs.c	what a function has to show to be malloc, free, …
  */
 #ifndef AS_HOOK_SIGNATURE_PRIV_H
@@ -15,8 +16,15 @@ enum as_proof_form {
 	AS_PROOF_ALONE,   /* senseless: it has no more arguments */
 	AS_PROOF_FLAGS,   /* 0, as in mallocx(size, flags) */
 	AS_PROOF_ALIGNED, /* 16, as in mi_malloc_aligned(size, alignment) */
+	AS_PROOF_PAGES,   /* senseless; blocks begin with a page, as those of valloc(size) */
 	AS_PROOF_FORMS,
 };
+
+/* What it is called in reports; NULL: there is no such thing. A constant. */
+const char *as_signature_name(enum as_rt_kind kind, enum as_proof_form form);
+
+/* Sets lo_svma and hi_svma, of the list. */
+void as_signature_span(struct as_signature *s);
 
 struct as_proof {
 	struct as_trial *trial;
@@ -26,7 +34,7 @@ struct as_proof {
 	enum as_proof_form give_form, take_form;
 };
 
-/* Whether the function at avma is of that kind (AS_RT_SIZE, FREE, REALLOC, COUNT, ALIGN, POINTER). */
+/* Whether the function at avma is of that kind (AS_RT_SIZE, FREE, REALLOC, COUNT, ALIGN, POINTER, NEW). */
 bool as_proof_try(const struct as_proof *p, enum as_rt_kind kind, enum as_proof_form form,
 		  uint64_t avma);
 
@@ -36,6 +44,7 @@ struct as_proof_sift {
 	size_t fn; /* this and rank: the caller's */
 	uint32_t rank;
 	bool may_be;
+	bool hung; /* alone, it did not come back */
 };
 void as_proof_sift(const struct as_proof *p, enum as_rt_kind kind, enum as_proof_form form,
 		   struct as_proof_sift *list, size_t n);
@@ -49,6 +58,12 @@ struct as_proof_member {
 	bool always;
 	bool changes_r10, changes_r11;
 };
+/*
+ * Whether `instead` can be called in the place of avma: in the same memory both give the same blocks
+ * with the same bytes in them, so that neither writes to them.
+ */
+bool as_proof_same(const struct as_proof *p, enum as_proof_form form, uint64_t avma,
+		   uint64_t instead);
 /* Whether p->take takes the blocks of m, which is no free. */
 bool as_proof_owned(const struct as_proof *p, const struct as_proof_member *m);
 /* Calls m often and for all sizes, and looks which of the n other functions (avma) it comes through. */

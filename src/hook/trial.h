@@ -34,7 +34,10 @@
 #define AS_TRIAL_WATCHES 64u
 #define AS_TRIAL_SCRATCH 256u
 #define AS_TRIAL_REPEATS 1024u
-#define AS_TRIAL_NS      30000000000ull /* after which no more experiments begin */
+/* After which no more experiments begin: processor time of the copies, and time on a machine that has
+ * none. */
+#define AS_TRIAL_CPU_NS  15000000000ull
+#define AS_TRIAL_NS      300000000000ull
 
 struct as_trial_spec {
 	int exe_fd; /* stays the caller's */
@@ -50,13 +53,17 @@ struct as_trial {
 	uint64_t page_avma;    /* code of ours, and what calls are made with */
 	uint64_t scratch_avma; /* AS_TRIAL_SCRATCH bytes for arguments */
 	struct user_regs_struct regs;
-	uint64_t until_ns; /* CLOCK_MONOTONIC */
+	uint64_t until_ns,
+		until_cpu_ns; /* of as_now_ns, and of the thread with its ended children */
 	size_t runs;
+	bool broken; /* an experiment could not be begun */
 };
 
 /* AS_E_UNSUPPORTED: its main was not reached. */
 int as_trial_open(const struct as_trial_spec *spec, struct as_trial *ret, struct as_error *err);
 void as_trial_close(struct as_trial *t); /* zeroed is fine */
+/* Whether its time is over: no experiment begins. */
+bool as_trial_is_over(const struct as_trial *t);
 
 struct as_trial_run {
 	struct as_trial *t;
@@ -69,6 +76,7 @@ struct as_trial_run {
 	uint64_t entered;              /* bit i: the last call came to watch i */
 	bool changes_r10, changes_r11; /* in one of the calls so far */
 	size_t syscalls;               /* in all of them */
+	bool aborted; /* the one that failed: by abort(), as a throw ends that nobody catches */
 };
 
 /* quick: a few calls, which get 8 ms of processor time together. */

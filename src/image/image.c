@@ -27,6 +27,11 @@ static void free_process(struct as_process *p)
 	free(p);
 }
 
+const char *as_image_cache_dir(const struct as_image *im)
+{
+	return im->cache_dir;
+}
+
 void as_image_free(struct as_image *im)
 {
 	if (!im)

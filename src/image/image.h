@@ -75,6 +75,7 @@ struct as_image_listener {
 struct as_image;
 struct as_image *as_image_new(const char *cache_dir); /* NULL: tables are not cached on disk */
 void as_image_free(struct as_image *im);
+const char *as_image_cache_dir(const struct as_image *im); /* as it was given; may be NULL */
 /* Listeners are called in the order they were added; at most four. Copied; ctx must outlive the
  * image. */
 void as_image_add_listener(struct as_image *im, const struct as_image_listener *l);

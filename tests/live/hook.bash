@@ -10,6 +10,8 @@ need_hooks() {
 	S=$BATS_TEST_DIRNAME/../workloads
 	PATH=$B/tests/live:$PATH:/usr/sbin:/sbin
 	cd "$BATS_TEST_TMPDIR" || return 1
+	# what a search found is kept: each test begins without
+	export XDG_CACHE_HOME=$PWD/cache
 	[ -x "$B/tests/live/hook-heap" ] || skip 'only x86-64 programs can be patched'
 	hook-heap -o told -- "$W/allocates" 1 >out 2>err || true
 	[ -s told ] || no_right err

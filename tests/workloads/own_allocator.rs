@@ -1,15 +1,43 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A program whose allocator is a jemalloc that was linked in. It counts what it asks for, and prints: how many
-// keys were left, allocations, frees, reallocations, bytes allocated.
+// A program whose allocator was linked in: a jemalloc by its mallocx; --cfg prefixed: one whose names begin
+// with _rjem_; --cfg plain: any by malloc and free; --cfg mi: mimalloc by names of its own. It counts what it asks
+// for, and prints: how many keys were left, allocations, frees, reallocations, bytes allocated, those that a
+// block grew by among them.
 use std::alloc::{GlobalAlloc, Layout};
 use std::collections::HashMap;
 use std::os::raw::c_int;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+#[cfg(not(any(plain, mi)))]
 extern "C" {
+    #[cfg_attr(prefixed, link_name = "_rjem_mallocx")]
     fn mallocx(bytes: usize, flags: c_int) -> *mut u8;
+    #[cfg_attr(prefixed, link_name = "_rjem_rallocx")]
     fn rallocx(p: *mut u8, bytes: usize, flags: c_int) -> *mut u8;
+    #[cfg_attr(prefixed, link_name = "_rjem_sdallocx")]
     fn sdallocx(p: *mut u8, bytes: usize, flags: c_int);
+}
+
+#[cfg(any(plain, mi))]
+extern "C" {
+    #[cfg_attr(mi, link_name = "mi_malloc")]
+    fn malloc(bytes: usize) -> *mut u8;
+    #[cfg_attr(mi, link_name = "mi_realloc")]
+    fn realloc(p: *mut u8, bytes: usize) -> *mut u8;
+    #[cfg_attr(mi, link_name = "mi_free")]
+    fn free(p: *mut u8);
+}
+#[cfg(any(plain, mi))]
+unsafe fn mallocx(bytes: usize, _: c_int) -> *mut u8 {
+    malloc(bytes)
+}
+#[cfg(any(plain, mi))]
+unsafe fn rallocx(p: *mut u8, bytes: usize, _: c_int) -> *mut u8 {
+    realloc(p, bytes)
+}
+#[cfg(any(plain, mi))]
+unsafe fn sdallocx(p: *mut u8, _: usize, _: c_int) {
+    free(p)
 }
 
 static ALLOCS: AtomicU64 = AtomicU64::new(0);
@@ -39,6 +67,7 @@ unsafe impl GlobalAlloc for Own {
     }
     unsafe fn realloc(&self, p: *mut u8, l: Layout, bytes: usize) -> *mut u8 {
         REALLOCS.fetch_add(1, Relaxed);
+        BYTES.fetch_add(bytes.saturating_sub(l.size()) as u64, Relaxed);
         rallocx(p, bytes, flags(l))
     }
 }

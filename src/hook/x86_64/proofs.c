@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "hook/signature_priv.h"
 
@@ -13,11 +14,12 @@
 #define NEAR          1024u /* blocks that malloc is asked for until one comes again */
 #define HELD          8u
 #define TOGETHER      32u
+#define TRACED        40u
 #define ROUNDS        20u
 #define SENSELESS     0x5a5a5a5a5a5a5a5aull
 #define NULL_PAGE     65536u
 #define SIFTED        16u /* functions that are tried in one fork */
-#define SIFTED_MALLOC 4u  /* that of another allocator may be damaged and not be noticed */
+#define SIFTED_MALLOC 8u  /* that of another allocator may be damaged and not be noticed */
 
 struct block {
 	uint64_t at, bytes;
@@ -26,7 +28,7 @@ struct block {
 
 static uint64_t extra(enum as_proof_form form)
 {
-	return form == AS_PROOF_ALONE ? SENSELESS : form == AS_PROOF_FLAGS ? 0 : 16;
+	return form == AS_PROOF_FLAGS ? 0 : form == AS_PROOF_ALIGNED ? 16 : SENSELESS;
 }
 
 /* ---- blocks ---- */
@@ -98,6 +100,7 @@ static uint64_t get(struct as_trial_run *r, uint64_t avma, enum as_rt_kind kind,
 
 	switch (kind) {
 	case AS_RT_SIZE:
+	case AS_RT_NEW:
 		return as_trial_call(r, avma, (uint64_t[4]){bytes, x, form ? x : s, s}, &got)
 			       ? got
 			       : 0;
@@ -222,8 +225,8 @@ static bool is_malloc(struct as_trial_run *r, uint64_t avma, enum as_proof_form 
 	       has_a_heap(r, avma, form);
 }
 
-static bool is_free(const struct as_proof *p, struct as_trial_run *r, uint64_t avma,
-		    enum as_proof_form form)
+static bool takes_blocks(const struct as_proof *p, struct as_trial_run *r, uint64_t avma,
+			 enum as_proof_form form)
 {
 	uint64_t held[HELD];
 
@@ -239,8 +242,113 @@ static bool is_free(const struct as_proof *p, struct as_trial_run *r, uint64_t a
 		if (i != 3 && !holds_bytes(r, held[i], SMALL, (uint8_t)(i + 1)))
 			return false;
 	}
-	return comes_again(p, r, held[3], held, HELD) &&
-	       (form != AS_PROOF_ALONE || take_by(r, avma, form, 0, 0));
+	return comes_again(p, r, held[3], held, HELD);
+}
+
+/*
+ * A part of the allocator takes blocks too, often a second time (those that another thread gave back).
+ * It has no use for a size, and none for null; a free of the program has one or the other.
+ */
+static bool is_free(const struct as_proof *p, struct as_trial_run *r, uint64_t avma,
+		    enum as_proof_form form)
+{
+	struct as_trial_run other;
+	bool as_alone;
+
+	if (!takes_blocks(p, r, avma, form))
+		return false;
+	if (form == AS_PROOF_ALONE)
+		return take_by(r, avma, form, 0, 0);
+	if (!as_trial_begin(p->trial, false, &other))
+		return false;
+	as_alone = takes_blocks(p, &other, avma, AS_PROOF_ALONE);
+	as_trial_end(&other);
+	return !as_alone;
+}
+
+/* What p->take takes, it gives again: its blocks are of that allocator. */
+static bool gives_again(const struct as_proof *p, struct as_trial_run *r, uint64_t avma,
+			enum as_proof_form form)
+{
+	const struct as_proof own = {.trial = p->trial, .give = avma, .give_form = form};
+
+	return p->take && takes_blocks(&own, r, p->take, p->take_form);
+}
+
+/* Memory that was written to and given back, so that zeros have to be made. */
+static bool soil(const struct as_proof *p, struct as_trial_run *r, uint64_t bytes)
+{
+	uint64_t at[ROUNDS];
+
+	for (size_t i = 0; i < ROUNDS; i++) {
+		at[i] = give(p, r, bytes);
+		if (!is_block(r, at[i]) || !fill(r, &(struct block){at[i], bytes, 0xff}))
+			return false;
+	}
+	for (size_t i = 0; p->take && i < ROUNDS; i++) {
+		if (!take_by(r, p->take, p->take_form, at[i], bytes))
+			return false;
+	}
+	return true;
+}
+
+/* Where blocks come from and what is in them, after some that were written to were given back. */
+static bool trace_of(const struct as_proof *p, uint64_t avma, enum as_proof_form form,
+		     uint64_t *ret, size_t n)
+{
+	static const uint32_t list[] = {SMALL, 100, 700, OF_MANY};
+	struct as_trial_run r;
+	bool ok = p->take && as_trial_begin(p->trial, false, &r);
+
+	for (size_t i = 0; ok && i < n; i++) {
+		uint64_t bytes = list[i % AS_ARRAY_LEN(list)], at = 0;
+		uint8_t in[OF_MANY];
+
+		if (i < AS_ARRAY_LEN(list))
+			ok = soil(p, &r, bytes);
+		/* alignments that no block has by itself */
+		const uint64_t by = form == AS_PROOF_ALIGNED ? 64u << (i & 8) : extra(form);
+
+		ok = ok && as_trial_call(&r, avma,
+					 (uint64_t[4]){bytes, by, SENSELESS, SENSELESS}, &at);
+		ok = ok && is_block(&r, at) && as_trial_read(&r, at, in, bytes);
+		ret[i] = ok ? at ^ as_hash64(in, bytes) : 0;
+	}
+	if (p->take)
+		as_trial_end(&r);
+	return ok;
+}
+
+bool as_proof_same(const struct as_proof *p, enum as_proof_form form, uint64_t avma,
+		   uint64_t instead)
+{
+	uint64_t a[TRACED], b[TRACED];
+
+	return trace_of(p, avma, form, a, TRACED) && trace_of(p, instead, form, b, TRACED) &&
+	       !memcmp(a, b, sizeof a);
+}
+
+/* valloc, pvalloc. */
+static bool is_page_malloc(const struct as_proof *p, struct as_trial_run *r, uint64_t avma)
+{
+	return gives_blocks(r, avma, AS_RT_SIZE, AS_PROOF_PAGES, 4095) &&
+	       !get(r, avma, AS_RT_SIZE, AS_PROOF_PAGES, HUGE_SIZE) && !r->failed &&
+	       gives_again(p, r, avma, AS_PROOF_PAGES);
+}
+
+/*
+ * operator new. It cannot come back when there is no memory: what it throws finds nobody to catch it,
+ * and that ends in abort(). So that is the last that is asked of it.
+ */
+static bool is_new(const struct as_proof *p, struct as_trial_run *r, uint64_t avma,
+		   enum as_proof_form form)
+{
+	if ((form == AS_PROOF_ALIGNED && !aligns_by_second(r, avma)) ||
+	    !gives_blocks(r, avma, AS_RT_NEW, form, 7) || !has_a_heap(r, avma, form) ||
+	    !gives_again(p, r, avma, form))
+		return false;
+	(void)get(r, avma, AS_RT_NEW, form, HUGE_SIZE);
+	return r->failed && r->aborted;
 }
 
 static bool is_realloc(const struct as_proof *p, struct as_trial_run *r, uint64_t avma,
@@ -265,23 +373,6 @@ static bool is_realloc(const struct as_proof *p, struct as_trial_run *r, uint64_
 	    !is_block(r, got) || !holds_bytes(r, got, SMALL - 4, new.byte))
 		return false;
 	return form != AS_PROOF_ALONE || gives_blocks(r, avma, AS_RT_REALLOC, form, 7);
-}
-
-/* Memory that was written to and given back, so that zeros have to be made. */
-static bool soil(const struct as_proof *p, struct as_trial_run *r, uint64_t bytes)
-{
-	uint64_t at[ROUNDS];
-
-	for (size_t i = 0; i < ROUNDS; i++) {
-		at[i] = give(p, r, bytes);
-		if (!is_block(r, at[i]) || !fill(r, &(struct block){at[i], bytes, 0xff}))
-			return false;
-	}
-	for (size_t i = 0; p->take && i < ROUNDS; i++) {
-		if (!take_by(r, p->take, p->take_form, at[i], bytes))
-			return false;
-	}
-	return true;
 }
 
 static bool is_calloc(const struct as_proof *p, struct as_trial_run *r, uint64_t avma)
@@ -316,7 +407,10 @@ static bool shows(const struct as_proof *p, struct as_trial_run *r, enum as_rt_k
 {
 	switch (kind) {
 	case AS_RT_SIZE:
-		return is_malloc(r, avma, form);
+		return form == AS_PROOF_PAGES ? is_page_malloc(p, r, avma)
+					      : is_malloc(r, avma, form);
+	case AS_RT_NEW:
+		return is_new(p, r, avma, form);
 	case AS_RT_FREE:
 		return is_free(p, r, avma, form);
 	case AS_RT_REALLOC:
@@ -348,8 +442,9 @@ bool as_proof_try(const struct as_proof *p, enum as_rt_kind kind, enum as_proof_
 
 /*
  * Most functions fail at once, by a signal. They are tried one after the other in the same fork, with
- * one call each. What one of them does to the memory there may make others fail; so afterwards malloc must
- * still work, or all of them count as undecided.
+ * one call each. What one of them does to the memory there may make others fail; so malloc must still
+ * work after each of them. The one after which it does not is tried once more alone, and the rest in
+ * another fork.
  */
 static bool is_sound(const struct as_proof *p, struct as_trial_run *r)
 {
@@ -404,42 +499,42 @@ static bool may_be(const struct as_proof *p, struct as_trial_run *r, enum as_rt_
 	return as_trial_call(r, avma, (uint64_t[4]){at, OF_MANY, x, s}, &at) && is_block(r, at);
 }
 
-/* In one fork. Returns how many were tried before one that ended it; n: none did. */
+/* In one fork. Returns how many left it as it has to be; the one behind them did not. */
 static size_t sift_together(const struct as_proof *p, enum as_rt_kind kind,
 			    enum as_proof_form form, struct as_proof_sift *list, size_t n)
 {
 	struct as_trial_run r;
-	bool sound = as_trial_begin(p->trial, true, &r);
 	size_t i;
 
-	for (i = 0; sound && i < n; i++) {
+	if (!as_trial_begin(p->trial, true, &r))
+		return 0;
+	for (i = 0; i < n; i++) {
 		list[i].may_be = as_trial_mend(&r) && may_be(p, &r, kind, form, list[i].avma);
-		if (r.pid)
-			continue;
-		list[i].may_be = false; /* it ran out of time, mostly */
-		return i;
-	}
-	if (n > 1 && (!sound || !is_sound(p, &r))) {
-		for (i = 0; i < n; i++)
-			list[i].may_be = true;
+		list[i].hung = !r.pid; /* it ran out of time, mostly */
+		list[i].may_be &= !list[i].hung;
+		if (!r.pid || (n > 1 && !is_sound(p, &r)))
+			break;
 	}
 	as_trial_end(&r);
-	return n;
+	return i;
 }
 
 void as_proof_sift(const struct as_proof *p, enum as_rt_kind kind, enum as_proof_form form,
 		   struct as_proof_sift *list, size_t n)
 {
 	/* as long as no malloc is known, nothing tells whether the memory is sound */
-	size_t step = !p->give ? 1 : kind == AS_RT_SIZE ? SIFTED_MALLOC : SIFTED;
+	size_t step = !p->give                                       ? 1
+		      : kind == AS_RT_SIZE && form == AS_PROOF_ALONE ? SIFTED_MALLOC
+								     : SIFTED;
 
 	while (n) {
 		size_t some = AS_MIN(step, n);
 		size_t good = sift_together(p, kind, form, list, some);
 
-		/* those before it once more: whether they left the memory sound was not seen */
 		if (good < some) {
-			(void)sift_together(p, kind, form, list, good);
+			/* alone: what others left is not held against it */
+			if (some > 1)
+				(void)sift_together(p, kind, form, list + good, 1);
 			some = good + 1;
 		}
 		list += some;
@@ -470,7 +565,7 @@ static bool way_of(const struct as_proof *p, struct as_trial_run *r, struct as_p
 	enum as_proof_form form = (enum as_proof_form)m->form;
 	uint64_t at = 0;
 
-	if (m->kind == AS_RT_SIZE && form == AS_PROOF_ALIGNED)
+	if ((m->kind == AS_RT_SIZE || m->kind == AS_RT_NEW) && form == AS_PROOF_ALIGNED)
 		return way_of_aligned(r, m, bytes, round);
 	if (m->kind != AS_RT_FREE && m->kind != AS_RT_REALLOC)
 		return is_block(r, get(r, m->avma, (enum as_rt_kind)m->kind, form, bytes));

@@ -130,6 +130,12 @@ static bool opens_for_reading(struct user_regs_struct *r)
 	return true;
 }
 
+/* Nobody waits for memory of the copy: it wakes none. A C library ends what is refused that. */
+static bool is_wake(const struct user_regs_struct *r)
+{
+	return (long)r->orig_rax == SYS_futex && (r->rsi & FUTEX_CMD_MASK) == FUTEX_WAKE;
+}
+
 static enum verdict judge_init(struct user_regs_struct *r)
 {
 	long nr = (long)r->orig_rax;
@@ -143,7 +149,8 @@ static enum verdict judge_init(struct user_regs_struct *r)
 		return r->rdx ? REFUSED : MADE;
 	if (nr == SYS_exit_group || nr == SYS_exit)
 		return FOUL;
-	return is_query(nr) || is_file_query(nr) || is_set_up(nr) ? MADE : REFUSED;
+	return is_query(nr) || is_file_query(nr) || is_set_up(nr) || is_wake(r) ? MADE
+										: REFUSED;
 }
 
 static enum verdict judge_call(struct user_regs_struct *r)
@@ -155,7 +162,7 @@ static enum verdict judge_call(struct user_regs_struct *r)
 	if (nr == SYS_prlimit64)
 		return r->rdx ? FOUL : MADE;
 	if (nr == SYS_futex)
-		return (r->rsi & FUTEX_CMD_MASK) == FUTEX_WAKE ? MADE : FOUL;
+		return is_wake(r) ? MADE : FOUL;
 	if (nr == SYS_write && r->rdi == STDERR_FILENO)
 		return REFUSED; /* allocators warn of what is too large */
 	/* whose signals are blocked cannot be stopped by its timer */
@@ -453,6 +460,26 @@ static bool furnish(struct as_trial *t)
 	return poke_all(t->pid, t->scratch_avma, (const uint8_t *)limit, sizeof limit);
 }
 
+static uint64_t cpu_ns_of(int who)
+{
+	struct rusage u;
+
+	if (getrusage(who, &u) < 0)
+		return 0;
+	return (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000000 +
+	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000;
+}
+
+static uint64_t cpu_ns(void)
+{
+	return cpu_ns_of(RUSAGE_THREAD) + cpu_ns_of(RUSAGE_CHILDREN);
+}
+
+bool as_trial_is_over(const struct as_trial *t)
+{
+	return as_now_ns() > t->until_ns || cpu_ns() > t->until_cpu_ns;
+}
+
 int as_trial_open(const struct as_trial_spec *spec, struct as_trial *ret, struct as_error *err)
 {
 	struct as_trial t = {0};
@@ -471,6 +498,7 @@ int as_trial_open(const struct as_trial_spec *spec, struct as_trial *ret, struct
 	if (!run_to_main(&t, &g, r.rsp))
 		return fail_trial(&t, "a copy of the program did not come to its main", err);
 	t.until_ns = as_now_ns() + AS_TRIAL_NS;
+	t.until_cpu_ns = cpu_ns() + AS_TRIAL_CPU_NS;
 	if (!furnish(&t))
 		return fail_trial(&t, "a copy of the program cannot be written to", err);
 	*ret = t;
@@ -500,16 +528,20 @@ bool as_trial_begin(struct as_trial *t, bool quick, struct as_trial_run *ret)
 	memset(ret, 0, sizeof *ret);
 	ret->t = t;
 	t->runs++;
-	if (!t->pid || as_now_ns() > t->until_ns ||
-	    !through_gate(t->pid, t, t->page_avma, make) || !wait_stop(t->pid, &status) ||
+	if (!t->pid || as_trial_is_over(t))
+		return false;
+	t->broken = true;
+	if (!through_gate(t->pid, t, t->page_avma, make) || !wait_stop(t->pid, &status) ||
 	    !(status >> 16) || ptrace(PTRACE_GETEVENTMSG, t->pid, NULL, &child) < 0)
 		return false;
 	if (ptrace(PTRACE_CONT, t->pid, NULL, NULL) < 0 || !stopped_at(t->pid, end, &rax) ||
 	    !wait_stop((pid_t)child, &status))
 		return false;
 	ret->pid = (pid_t)child;
-	if (through_gate(ret->pid, t, t->page_avma, limit) && stopped_at(ret->pid, end, &rax))
+	if (through_gate(ret->pid, t, t->page_avma, limit) && stopped_at(ret->pid, end, &rax)) {
+		t->broken = false;
 		return true;
+	}
 	as_trial_end(ret);
 	return false;
 }
@@ -523,7 +555,7 @@ void as_trial_end(struct as_trial_run *r)
 
 bool as_trial_mend(struct as_trial_run *r)
 {
-	r->failed = false;
+	r->failed = r->aborted = false;
 	return r->pid != 0;
 }
 
@@ -613,6 +645,16 @@ static bool has_returned(const struct as_trial_run *r, const struct user_regs_st
 	       g->r13 == KEPT + 3 && g->r14 == KEPT + 4 && g->r15 == KEPT + 5;
 }
 
+/* Stopped behind a foul system call, which was not made: its arguments are still there. */
+static bool has_aborted(pid_t pid)
+{
+	struct user_regs_struct g;
+
+	if (ptrace(PTRACE_GETREGS, pid, NULL, &g) < 0)
+		return false;
+	return g.rdi == SIGABRT || g.rsi == SIGABRT || g.rdx == SIGABRT;
+}
+
 /* 1: it has returned, to `end` or as has_returned says; 0: goes on; -1: no such function. */
 static int step_call(struct as_trial_run *r, uint64_t end, struct user_regs_struct *g)
 {
@@ -630,7 +672,10 @@ static int step_call(struct as_trial_run *r, uint64_t end, struct user_regs_stru
 	}
 	if (WSTOPSIG(status) == SYSCALL_STOP) {
 		r->syscalls++;
-		return pass_syscall(r->pid, false) ? 0 : -1;
+		if (pass_syscall(r->pid, false))
+			return 0;
+		r->aborted = has_aborted(r->pid);
+		return -1;
 	}
 	/* its time is over, and its timer used up */
 	if (WSTOPSIG(status) == SIGPROF)

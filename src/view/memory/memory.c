@@ -274,13 +274,47 @@ static void sampling_line(const struct as_model *m, struct as_trust_lines *ret)
 	as_buf_clear(&b);
 }
 
-static void unknown_line(const struct as_rec_heap_process *s, struct as_trust_lines *ret)
+/*
+ * Of programs that were recorded from their start, blocks that were freed and never seen allocated,
+ * beyond those whose record was lost or not finished: where an allocator is known by what its functions
+ * do, some were not found. NULL: there are none; else the module, and how many.
+ */
+static const char *find_unidentified(const struct as_model *m, uint64_t *ret_blocks)
+{
+	const char *module = NULL;
+
+	*ret_blocks = 0;
+	as_vec_foreach (l, &m->heap.layers) {
+		const char *name = l->module == AS_NONE ? "" : m->modules.v[l->module].name;
+
+		if (m->recording.flags & 1 || strcmp(l->layer, "signature") != 0 ||
+		    (module && !strcmp(module, name)))
+			continue;
+		as_vec_foreach (p, &m->heap.processes) {
+			/* a fork's of its parent's were seen in the parent */
+			uint64_t known = p->dropped + p->holes + p->inherited;
+			uint64_t n = p->unmatched_frees + p->unmatched_reallocs;
+
+			if (p->process != l->process || n <= known)
+				continue;
+			*ret_blocks += n - AS_MIN(p->inherited, n);
+			module = name;
+		}
+	}
+	return module;
+}
+
+static void unknown_line(const struct as_model *m, const struct as_rec_heap_process *s,
+			 struct as_trust_lines *ret)
 {
 	uint64_t unmatched = s->unmatched_frees + s->unmatched_reallocs;
 	uint64_t inherited = s->inherited < unmatched ? s->inherited : unmatched;
 	struct as_buf b = {0};
+	uint64_t blocks;
 
-	if (unmatched > inherited) {
+	if (find_unidentified(m, &blocks)) {
+		/* told as a trouble */
+	} else if (unmatched > inherited) {
 		add_counted(&b, unmatched - inherited, "block");
 		as_buf_adds(&b, " from before the recording freed or changed");
 		line(ret, AS_TRUST_FACT, &b, "");
@@ -305,6 +339,8 @@ static void troubles(const struct as_model *m, const struct as_rec_heap_process 
 		     struct as_trust_lines *ret)
 {
 	struct as_buf b = {0};
+	const char *module;
+	uint64_t blocks;
 
 	if (s->dropped + s->holes) {
 		add_counted(&b, s->dropped + s->holes, "event");
@@ -313,6 +349,19 @@ static void troubles(const struct as_model *m, const struct as_rec_heap_process 
 			    "what is live may be too much",
 			    s->dropped + s->holes == 1 ? "was" : "were");
 		line(ret, AS_TRUST_TROUBLE, &b, "");
+		as_buf_reset(&b);
+	}
+	module = find_unidentified(m, &blocks);
+	if (module) {
+		add_counted(&b, blocks, "block");
+		as_buf_addf(
+			&b,
+			" freed or changed whose allocation was not seen: the allocator in %s "
+			"has functions that could not be identified",
+			module);
+		line(ret, AS_TRUST_TROUBLE, &b,
+		     "keep the program's symbol table (strip = \"debuginfo\"), or link the "
+		     "allocator dynamically");
 		as_buf_reset(&b);
 	}
 	if (s->unmatched_allocs) {
@@ -405,7 +454,7 @@ void as_memory_trust(const struct as_model *m, struct as_trust_lines *ret)
 	troubles(m, &sum, ret);
 	events_line(&sum, ret);
 	sampling_line(m, ret);
-	unknown_line(&sum, ret);
+	unknown_line(m, &sum, ret);
 	coverage_line(m, ret);
 	own_line(m, false, ret);
 }
