@@ -58,6 +58,11 @@ enum as_frame_flags {
 #define AS_SAMPLE_REPAIRED 0x100u /* read later than taken, verified */
 #define AS_SAMPLE_KERNEL   0x200u /* was in the kernel */
 
+enum as_heap_record_flags {
+	AS_HEAP_LOOKED = 1, /* for leaks */
+	AS_HEAP_EVENTS = 2, /* every call is kept: session/log.h */
+};
+
 enum as_loss { AS_LOSS_KERNEL = 0, AS_LOSS_QUEUE = 1, AS_LOSS_SIDE = 2 /* mapping events */ };
 
 /* One struct per record type: struct as_rec_sample { uint64_t time_rel; … } */

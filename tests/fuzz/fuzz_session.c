@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "exchange/exchange.h"
 #include "model/model.h"
+#include "session/log.h"
 #include "view/listing/listing.h"
 #include "view/report/report.h"
 
@@ -105,12 +106,29 @@ static void measure(struct as_model *m, size_t n)
 	export_all(m, n);
 }
 
+static int on_events(void *ctx, const struct as_rec_heap_events *r)
+{
+	struct as_log_in in;
+	struct as_log_event e;
+	size_t n = 0;
+
+	as_log_begin(&in, r);
+	while (as_log_next(&in, &e))
+		n++;
+	if (n > r->events.n)
+		abort();
+	return 0;
+}
+
 static void use(const void *bytes, size_t n)
 {
+	struct as_record_sink sink = {.heap_events = on_events};
+	struct as_session_health health;
 	struct as_model *m;
 	struct as_trust t;
 	struct as_buf folded = {0};
 
+	(void)as_session_read_mem(bytes, n, &sink, &health, NULL); /* only crashes count */
 	if (as_model_load_mem(bytes, n, &m, NULL) < 0)
 		return;
 	as_model_trust(m, &t);

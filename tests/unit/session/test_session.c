@@ -18,8 +18,10 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/buf.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/sys.h"
+#include "session/log.h"
 #include "session/session.h"
 
 static char folder[64];
@@ -630,6 +632,115 @@ static void kill_9_loses_at_most_the_last_second(void **state)
 	assert_true(killed_ns - last_time < 1000000000ull);
 }
 
+/* ---- the event log ---- */
+
+struct told_events {
+	struct as_log_event v[4000];
+	size_t n, records;
+};
+
+static int on_heap_events(void *ctx, const struct as_rec_heap_events *r)
+{
+	struct told_events *t = ctx;
+	struct as_log_in in;
+
+	as_log_begin(&in, r);
+	while (t->n < AS_ARRAY_LEN(t->v) && as_log_next(&in, &t->v[t->n]))
+		t->n++;
+	assert_false(in.rd.bad);
+	t->records++;
+	return 0;
+}
+
+static uint64_t some(uint64_t *seed)
+{
+	*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
+	return as_mix64(*seed) >> (*seed % 60); /* of any length */
+}
+
+/* Addresses as they come and as they might, each kind, with what it has. */
+static struct as_log_event make_event(uint64_t *seed, uint64_t *time_ns)
+{
+	struct as_log_event e = {.kind = (enum as_log_kind)(some(seed) % AS_LOG_KINDS)};
+
+	*time_ns += some(seed) % 3 ? 0 : some(seed) % 1000000;
+	e.time_ns = *time_ns;
+	e.thread = (uint32_t)(some(seed) % 3);
+	e.address = some(seed) % 4 ? some(seed) << 4 : some(seed);
+	if (as_log_has_stack(e.kind))
+		e.stack = (uint32_t)some(seed);
+	if (as_log_has_size(e.kind))
+		e.size_bytes = some(seed);
+	if (as_log_has_old(e.kind))
+		e.old = some(seed) % 4 ? some(seed) << 4 : some(seed);
+	if (e.kind == AS_LOG_REMAP)
+		e.old_bytes = some(seed);
+	if (some(seed) % 8 == 0)
+		e.address = 0; /* it failed, where it can */
+	return e;
+}
+
+static void events_come_back_as_they_were_in_any_record(void **state)
+{
+	static struct told_events told;
+	struct as_record_sink sink = {.ctx = &told, .heap_events = on_heap_events};
+	struct as_session_writer *w = open_writer();
+	struct as_log_out out = {0};
+	struct as_session_health h;
+	uint64_t seed = 1, time_ns = 77;
+
+	for (size_t i = 0; i < AS_ARRAY_LEN(told.v); i++) {
+		struct as_log_event e = make_event(&seed, &time_ns);
+
+		as_log_put(&out, w, &e);
+		if (i % 1000 == 500)
+			as_log_flush(&out, w);
+	}
+	as_log_flush(&out, w);
+	as_log_flush(&out, w); /* nothing */
+	as_log_clear(&out);
+	assert_int_equal(as_session_writer_finish(w, NULL), 0);
+	as_session_writer_close(w);
+	told = (struct told_events){0};
+	assert_int_equal(as_session_read(file, &sink, &h, NULL), 0);
+	assert_int_equal(told.n, AS_ARRAY_LEN(told.v));
+	assert_true(told.records > 4);
+	seed = 1, time_ns = 77;
+	for (size_t i = 0; i < told.n; i++) {
+		struct as_log_event e = make_event(&seed, &time_ns);
+
+		assert_memory_equal(&told.v[i], &e, sizeof e);
+	}
+}
+
+static void events_that_make_no_sense_end_their_record(void **state)
+{
+	/* a head whose stack is missing; numbers without an end, and beyond what they may be */
+	static const struct {
+		const char *bytes;
+		size_t n, good;
+	} bad[] = {
+		{"\x20", 1, 0},
+		{"\x01\x04\x00", 3, 1},
+		{"\x01\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80", 12, 0},
+		{"\x11\xff\xff\xff\xff\x1f\x02", 7, 0},
+		{"\x20\x01\x02\x02", 4, 0}, /* a stack before the first one */
+	};
+
+	for (size_t i = 0; i < AS_ARRAY_LEN(bad); i++) {
+		struct as_log_in in;
+		struct as_log_event e;
+		size_t n = 0;
+
+		as_log_begin(&in,
+			     &(struct as_rec_heap_events){.events = {bad[i].bytes, bad[i].n}});
+		while (as_log_next(&in, &e))
+			n++;
+		assert_int_equal(n, bad[i].good);
+		assert_true(in.rd.bad);
+	}
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void)
 {
@@ -653,6 +764,8 @@ int main(void)
 		T(a_closed_pipe_is_an_error_and_no_signal),
 		T(the_same_bytes_go_through_a_pipe),
 		T(kill_9_loses_at_most_the_last_second),
+		T(events_come_back_as_they_were_in_any_record),
+		T(events_that_make_no_sense_end_their_record),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
