@@ -129,8 +129,8 @@ static int check_kind(const struct as_exporter *e, const struct as_model *m,
 	enum as_export_kind kind = as_model_is_counted(m) ? AS_EXPORT_MEMORY : AS_EXPORT_TIME;
 	AS_CLEANUP(as_buf_clear) struct as_buf formats = {0};
 
-	if (e->kinds & kind)
-		return AS_OK;
+	if (e->kinds & kind || (e->kinds == AS_EXPORT_EVENTS && m->heap.is))
+		return AS_OK; /* the format itself tells where there are none */
 	add_formats(kind, &formats);
 	return as_fail(err, AS_E_UNSUPPORTED, 0,
 		       "'%s' is a session of %s, which the format %s cannot carry"

@@ -20,7 +20,7 @@ struct heap_args {
 	int64_t pid;
 	uint64_t duration_ns, sample_bytes;
 	struct as_texts fail_if;
-	bool live, no_leaks, no_inline, no_source, quiet;
+	bool live, events, no_leaks, no_inline, no_source, quiet;
 };
 
 #define LIVE_EVERY_NS     1000000000ull
@@ -33,6 +33,10 @@ static const struct as_option heap_options[] = {
 	AS_RECORDING_SAMPLE(struct heap_args, "What is recorded",
 			    "choose blocks at random, one in about so many bytes (512KiB for "
 			    "production), and estimate the rest, with intervals"),
+	AS_RECORDING_EVENTS(
+		struct heap_args, "What is recorded",
+		"keep every call as well, in its order, for assay export --to events: "
+		"a larger session, and a slower program"),
 	{.name = "no-leaks",
 	 .type = AS_OPT_FLAG,
 	 .at = offsetof(struct heap_args, no_leaks),
@@ -177,6 +181,10 @@ static int check_request(const struct as_cmd_ctx *ctx, struct as_error *err)
 		return as_fail(err, AS_E_USAGE, 0,
 			       "heap needs a program or --pid\n"
 			       "assay heap -- ./app args\nassay heap --help");
+	if (a->events && a->sample_bytes)
+		return as_fail(err, AS_E_USAGE, 0,
+			       "--events keeps every call, --sample tells only some: one or "
+			       "the other");
 	if (a->fail_if.n && a->output && strcmp(a->output, "-") == 0)
 		return as_fail(err, AS_E_USAGE, 0,
 			       "--fail-if reads what was recorded: it needs a file as output");
@@ -213,6 +221,7 @@ static int record(struct as_cmd_ctx *ctx, const char *path, struct as_recording_
 		.pid = (pid_t)a->pid,
 		.duration_ns = a->duration_ns,
 		.sample_bytes = a->sample_bytes,
+		.events = a->events,
 		.no_leaks = a->no_leaks,
 		.marks = &as_marks,
 		.output = path,

@@ -22,7 +22,7 @@ struct record_args {
 	int64_t trials;
 	double until_percent;
 	int engine;
-	bool heap, measure_overhead, no_inline, no_kernel, no_inherit, no_source, quiet;
+	bool heap, events, measure_overhead, no_inline, no_kernel, no_inherit, no_source, quiet;
 };
 
 enum { OVERHEAD_PAIRS = 10 };
@@ -54,6 +54,10 @@ static const struct as_option record_options[] = {
 	AS_RECORDING_SAMPLE(struct record_args, "Memory",
 			    "with --heap: choose blocks at random, one in about so many bytes, "
 			    "which disturbs the times least"),
+	AS_RECORDING_EVENTS(
+		struct record_args, "Memory",
+		"with --heap: keep every call as well, in its order, for assay export "
+		"--to events"),
 	{.name = "trials",
 	 .type = AS_OPT_INT,
 	 .at = offsetof(struct record_args, trials),
@@ -136,6 +140,12 @@ static int check_request(const struct as_cmd_ctx *ctx, struct as_error *err)
 			       a->trials ? "trials" : "measure-overhead");
 	if (!a->heap && a->sample_bytes)
 		return as_fail(err, AS_E_USAGE, 0, "--sample belongs to --heap");
+	if (!a->heap && a->events)
+		return as_fail(err, AS_E_USAGE, 0, "--events belongs to --heap");
+	if (a->events && a->sample_bytes)
+		return as_fail(err, AS_E_USAGE, 0,
+			       "--events keeps every call, --sample tells only some: one or "
+			       "the other");
 	if (a->heap &&
 	    (a->trials || a->measure_overhead || a->until_percent > 0 || a->no_inherit))
 		return as_fail(
@@ -192,6 +202,7 @@ static int record_both(struct as_cmd_ctx *ctx, const struct both *b,
 		.pid = (pid_t)a->pid,
 		.duration_ns = a->duration_ns,
 		.sample_bytes = a->sample_bytes,
+		.events = a->events,
 		.output = b->path,
 		.cpu = &b->options,
 		.engine = engine_names[a->engine],

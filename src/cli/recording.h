@@ -30,6 +30,11 @@
 		.arg = "BYTES", .min = 1, .max = 1e12, .def_text = "every block is recorded",  \
 		.group = group_, .help = help_                                                 \
 	}
+#define AS_RECORDING_EVENTS(T, group_, help_)                                                  \
+	{                                                                                      \
+		.name = "events", .type = AS_OPT_FLAG, .at = offsetof(T, events),              \
+		.group = group_, .help = help_                                                 \
+	}
 /* source_: what is kept no source lines of. */
 #define AS_RECORDING_OUTPUT(T, file_, source_)                                                 \
 	{.name = "output",                                                                     \

@@ -46,7 +46,12 @@
 #define AS_EXPORT_NO_FRAMES "[no frames]"
 
 /* Which sessions a format can carry. */
-enum as_export_kind { AS_EXPORT_TIME = 1, AS_EXPORT_MEMORY = 2, AS_EXPORT_BOTH = 3 };
+enum as_export_kind {
+	AS_EXPORT_TIME = 1,
+	AS_EXPORT_MEMORY = 2,
+	AS_EXPORT_BOTH = 3,
+	AS_EXPORT_EVENTS = 4, /* with calls of memory, in whatever measure */
+};
 
 /*	name, suffix, whether a person reads it, sessions (enum as_export_kind), what it is */
 #define AS_EXPORTERS(X)                                                                        \
@@ -61,6 +66,8 @@ enum as_export_kind { AS_EXPORT_TIME = 1, AS_EXPORT_MEMORY = 2, AS_EXPORT_BOTH =
 	X(dhat, ".dhat.json", false, MEMORY, "memory, for valgrind's dh_view.html")            \
 	X(heaptrack, ".heaptrack.gz", false, MEMORY,                                           \
 	  "memory, for heaptrack_gui and heaptrack_print")                                     \
+	X(events, ".events.jsonl", true, EVENTS,                                               \
+	  "a line per call, of a session of assay heap --events")                              \
 	X(json, ".json", false, TIME, "everything, documented, for scripts")
 
 struct as_export_options {

@@ -31,6 +31,7 @@
 #include "abi/rt.h"
 #include "heap/heap.h"
 #include "heap/stacks.h"
+#include "session/log.h"
 
 /* The shared memory, as it is mapped in this process. */
 struct as_heap_area {
@@ -63,6 +64,10 @@ struct as_heap_host {
 	void (*sync)(void *ctx, const struct as_rt_rec_sync *r);
 	/* Now and then in a long round, for clock and heartbeat: about each 100 us. May be NULL. */
 	void (*tick)(void *ctx);
+	/* Each call, in its order, after the heap has it: thread is the heap's, stack the number in
+	 * `stacks` + 1. The time is the newest clock of the process. NULL: not asked for; where it is, the
+	 * target must tell all calls (no AS_RT_SUM_PAIRS, no sampling). */
+	void (*event)(void *ctx, const struct as_heap *h, const struct as_log_event *e);
 };
 
 struct as_heap_drained { /* of one process */

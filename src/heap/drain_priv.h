@@ -109,6 +109,7 @@ struct as_heap_drain {
 	uint32_t *ring_of;                  /* per context: index into rings + 1 */
 	AS_VEC(struct as_drain_process) processes;
 	AS_VEC(uint32_t) path;
+	uint32_t tally;         /* that was named last */
 	AS_VEC(uint32_t) queue; /* rings with a record that is due, a heap by its stamp */
 	uint64_t until_ns, due; /* due: of this round, a stamp */
 	uint64_t *lost_of;      /* per context: as last seen */
@@ -198,6 +199,9 @@ static inline uint64_t as_drain_stamp(const union as_drain_record *rec)
 /* Applies the record that was read. */
 void as_drain_apply(struct as_heap_drain *d, struct as_drain_ring *r,
 		    const union as_drain_record *rec);
+/* tell.c: the record, which was applied just now, for the host. */
+void as_drain_tell(struct as_heap_drain *d, const struct as_drain_ring *r,
+		   const union as_drain_record *rec);
 /* What a record of this kind is long, in units; 0: unknown. */
 uint32_t as_drain_units(uint32_t kind);
 

@@ -339,4 +339,6 @@ void as_drain_apply(struct as_heap_drain *d, struct as_drain_ring *r,
 	apply_event(d, r, rec);
 	if (rec->head.kind != AS_RT_REC_REALLOC_BEGIN)
 		as_drain_count_hook(p, rec->head.hook, 1);
+	if (d->host.event)
+		as_drain_tell(d, r, rec);
 }

@@ -204,5 +204,6 @@ uint32_t as_drain_tally_many(struct as_heap_drain *d, struct as_drain_ring *r, u
 		p->pub.cut += n_events;
 	if (node & AS_RT_NODE_ONCE)
 		r->once.n = 0;
+	d->tally = tally;
 	return tally;
 }

@@ -111,6 +111,7 @@ static void free_process(struct as_track_process *p)
 	as_close_autop(&p->pidfd);
 	as_heap_free_all(p->heap);
 	as_vec_clear(&p->threads);
+	as_vec_clear(&p->ids);
 	as_heap_written_clear(&p->written);
 	free(p);
 }
@@ -128,6 +129,7 @@ void as_track_area_free(struct as_track_area *a)
 		free(m->v);
 	as_vec_clear(&a->maps);
 	as_vec_clear(&a->node_of);
+	as_vec_clear(&a->events);
 	as_vec_clear(&a->maps_written);
 	as_vec_clear(&a->handled);
 	as_vec_clear(&a->execs);

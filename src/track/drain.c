@@ -116,6 +116,7 @@ void as_track_host(struct as_track_area *a, struct as_heap_host *ret)
 		.sync = on_sync,
 		.tick = on_tick,
 	};
+	as_track_events_ask(a->k, ret);
 }
 
 /* ---- ends ---- */
@@ -137,11 +138,16 @@ static void look_at_process(struct as_track_process *p)
 /* Programs name their threads when those run already. */
 static void refresh_names(struct as_track_process *p, uint64_t now)
 {
-	for (size_t i = p->threads_written; i < p->threads.n; i++) {
+	while (p->named < p->threads.n && now - p->threads.v[p->named].start_ns >= NAME_NS)
+		p->named++;
+	for (size_t i = p->named; i < p->threads.n; i++) {
 		struct as_track_thread *t = &p->threads.v[i];
+		char before[AS_TRACK_NAME];
 
-		if (!t->over && now - t->start_ns < NAME_NS)
+		memcpy(before, t->name, sizeof before);
+		if (!t->over)
 			t->over = !as_track_name((pid_t)p->pid, (pid_t)t->tid, t->name);
+		t->renamed |= i < p->threads_written && strcmp(before, t->name) != 0;
 	}
 }
 
@@ -333,7 +339,7 @@ static uint64_t round_all(struct as_track *k)
 
 		if (pthread_mutex_trylock(&a->lock))
 			continue;
-		if (!a->closed) {
+		if (!a->closed && !as_track_events_full(a)) {
 			n += as_heap_drain_round(a->drain, now);
 			make_marks(k, a, now);
 			n += look(a, now);

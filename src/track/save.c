@@ -55,7 +55,7 @@ static struct as_raw_frame raw_frame(const struct as_heap_frame *f)
 	};
 }
 
-static void push_stacks(struct as_track_area *a)
+void as_track_push_stacks(struct as_track_area *a)
 {
 	const struct as_heap_stacks *s = &a->stacks;
 
@@ -88,7 +88,25 @@ static void weigh_stacks(struct as_track_area *a, const struct as_heap *h)
 
 /* ---- processes ---- */
 
-static void name_threads(struct as_track_area *a, struct as_track_process *p)
+/* Those that have named themselves since they were written. */
+static void write_names(struct as_track_area *a, struct as_track_process *p)
+{
+	struct as_session_writer *w = a->k->w;
+
+	for (size_t i = 0; i < p->threads_written; i++) {
+		struct as_track_thread *t = &p->threads.v[i];
+
+		if (!t->renamed)
+			continue;
+		t->renamed = false;
+		as_write_name(w, &(struct as_rec_name){.time_ns = as_now_ns(),
+						       .thread = p->ids.v[i],
+						       .name = as_session_string(
+							       w, t->name, strlen(t->name))});
+	}
+}
+
+void as_track_name_threads(struct as_track_area *a, struct as_track_process *p)
 {
 	if (p->id == AS_RECORDER_NONE && p->pid == (uint32_t)a->pid)
 		p->id = a->id;
@@ -98,9 +116,10 @@ static void name_threads(struct as_track_area *a, struct as_track_process *p)
 	for (; p->threads_written < p->threads.n; p->threads_written++) {
 		const struct as_track_thread *t = &p->threads.v[p->threads_written];
 
-		p->heap->threads.v[p->threads_written].number =
-			as_recorder_add_thread(a->k->rec, t->start_ns, p->id, (pid_t)t->tid,
-					       t->name[0] ? t->name : p->name);
+		as_vec_push(&p->ids,
+			    as_recorder_add_thread(a->k->rec, t->start_ns, p->id, (pid_t)t->tid,
+						   t->name[0] ? t->name : p->name));
+		p->heap->threads.v[p->threads_written].number = p->ids.v[p->threads_written];
 	}
 }
 
@@ -140,8 +159,10 @@ void as_track_save(struct as_track_area *a, struct as_track_process *p,
 {
 	struct as_heap_writer *o = &a->k->writer;
 
-	name_threads(a, p);
-	push_stacks(a);
+	as_track_events_save(a);
+	as_track_name_threads(a, p);
+	write_names(a, p);
+	as_track_push_stacks(a);
 	o->stacks = &a->stacks;
 	o->stack_of = a->node_of.v;
 	as_heap_write_so_far(o, p->id, d, &p->written, last);

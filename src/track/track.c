@@ -94,7 +94,8 @@ static int open_session(struct as_track *k, struct as_error *err)
 		.image_bytes = as_rt_blob_bytes,
 		.groups = AS_HOOKS_OF_HEAP | AS_HOOKS_MAPPINGS | AS_HOOKS_EXIT,
 		.sample_bytes = k->q->sample_bytes,
-		.flags = AS_RT_WAIT_FULL | (k->q->sample_bytes ? 0 : AS_RT_SUM_PAIRS),
+		.flags = AS_RT_WAIT_FULL |
+			 (k->q->sample_bytes || k->q->events ? 0 : AS_RT_SUM_PAIRS),
 		.full_wait_us = AS_TRACK_FULL_WAIT_US,
 		.cache_dir = k->q->resolve.cache_dir,
 		.modules = k->im,
@@ -120,7 +121,8 @@ static void write_facts(struct as_track *k)
 
 	k->start_ns = k->tick_ns = as_now_ns();
 	k->save_ns = k->start_ns + SAVE_FIRST_NS;
-	as_session_writer_pack_well(k->w);
+	if (!k->q->events) /* which would take twice the time */
+		as_session_writer_pack_well(k->w);
 	k->state_ns = k->start_ns + k->q->state_every_ns;
 	k->cpu_before_ns = as_self_cpu_ns();
 	as_write_recording_facts(
@@ -136,9 +138,11 @@ static void write_facts(struct as_track *k)
 			.target = &k->target,
 			.start_ns = k->start_ns,
 		});
-	as_write_heap(k->w, &(struct as_rec_heap){.flags = !k->q->no_leaks,
-						  .start_ns = k->start_ns,
-						  .sample_bytes = k->q->sample_bytes});
+	as_write_heap(k->w,
+		      &(struct as_rec_heap){.flags = (k->q->no_leaks ? 0 : AS_HEAP_LOOKED) |
+						     (k->q->events ? AS_HEAP_EVENTS : 0),
+					    .start_ns = k->start_ns,
+					    .sample_bytes = k->q->sample_bytes});
 }
 
 /* A program that cannot be patched runs, and is waited for. */
@@ -274,6 +278,7 @@ static int tick(struct as_track *k, uint64_t now, struct as_error *err)
 		k->collect_ns = now + COLLECT_NS;
 		as_track_areas_collect(k, now);
 	}
+	as_track_events_save_all(k);
 	if (now >= k->save_ns && is_worth_saving(k, now))
 		save(k, now);
 	if (now >= k->state_ns)
@@ -339,10 +344,12 @@ static void add_figures(struct as_track *k)
 static void stop(struct as_track *k)
 {
 	k->end_ns = k->target.exited ? k->target.end_ns : as_now_ns();
+	as_track_events_save_all(k); /* room for what comes while main is busy */
 	as_track_cpu_stop(k);
 	as_track_watches_end(k);
 	as_track_areas_detach(k);
 	as_track_drainer_stop(k);
+	as_session_writer_pack_well(k->w);
 	as_vec_foreach (a, &k->areas)
 		as_track_area_close(k, *a);
 	tell_state(k, as_now_ns());
@@ -440,6 +447,8 @@ static void clear(struct as_track *k)
 	as_vec_clear(&k->round);
 	as_vec_clear(&k->syncs);
 	as_heap_writer_clear(&k->writer);
+	as_vec_clear(&k->events);
+	as_log_clear(&k->events_out);
 	as_track_cpu_close(k);
 	as_recorder_free(k->rec);
 	as_hook_known_free(k->spec.known);

@@ -18,6 +18,7 @@
  *	drain.c		the second thread
  *	look.c		leaks, and what memory consists of (snapshot/)
  *	save.c		heaps -> session, while they grow and at their end
+ *	events.c	every call -> session, where that is asked for
  *	cpu.c		an engine of collect/ beside it
  *
  * Thread rule: one recording at a time, as it reaps children. x86-64 only, else AS_E_UNSUPPORTED.
@@ -43,6 +44,7 @@ struct as_track_request {
 	uint64_t duration_ns;  /* 0: until it ends */
 	uint64_t sample_bytes; /* 0: every block; else one is chosen in about so many bytes */
 	const char *output;    /* session path */
+	bool events;           /* every call is kept as well; not with sample_bytes */
 	bool no_leaks; /* leaks are not looked for, nor what resident memory consists of */
 	/* CPU samples are taken beside it, into the same session, by this engine (NULL: the best that
 	 * can). cpu NULL: none. */

@@ -22,7 +22,8 @@ struct as_track_thread {
 	uint32_t tid;
 	uint64_t start_ns;
 	char name[AS_TRACK_NAME];
-	bool over; /* it has ended; no name can be read any more */
+	bool over;    /* it has ended; no name can be read any more */
+	bool renamed; /* since it was written */
 };
 
 /* One heap. Made by the drainer at the process's first event; under the area's lock. */
@@ -34,9 +35,11 @@ struct as_track_process {
 	char name[AS_TRACK_NAME];
 	struct as_heap *heap;
 	AS_VEC(struct as_track_thread) threads; /* in the order of the heap's */
+	size_t named; /* of the first ones no other name is looked for */
 	/* main's: what the session knows of it */
 	uint32_t id; /* AS_RECORDER_NONE: nothing yet */
 	size_t threads_written;
+	AS_VEC(uint32_t) ids; /* of those threads in the session */
 	struct as_heap_written written;
 };
 
@@ -52,6 +55,12 @@ struct as_track_sync {
 	struct as_track_area *area;
 	struct as_rt_rec_sync r;
 };
+
+struct as_track_event {
+	struct as_log_event e; /* thread: of the heap; stack: of the area */
+	struct as_track_process *process;
+};
+typedef AS_VEC(struct as_track_event) as_track_events;
 
 /* A program with the runtime in it, and all forks of it: they share its rings. */
 struct as_track_area {
@@ -79,6 +88,7 @@ struct as_track_area {
 	bool closed; /* the drainer leaves it alone */
 	struct as_heap_drain *drain;
 	struct as_heap_stacks stacks;
+	as_track_events events; /* not written yet */
 	AS_VEC(struct as_track_process *) processes;
 	uint64_t look_ns; /* drainer's: next look for ends */
 	uint32_t wants;   /* drainer's: control.ring_wants at the last one */
@@ -107,6 +117,8 @@ struct as_track {
 	struct as_engine engine; /* collector NULL: CPU samples are not taken */
 	int engine_wait_ms;      /* when it wants to be drained again */
 	struct as_heap_writer writer;
+	as_track_events events; /* that are being written */
+	struct as_log_out events_out;
 	uint64_t start_ns, end_ns, cpu_before_ns;
 	uint64_t until_ns; /* UINT64_MAX: no limit */
 	uint64_t tick_ns, save_ns, state_ns, collect_ns, resident_ns;
@@ -166,6 +178,14 @@ void as_track_drainer_stop(struct as_track *k);
 /* What drains are told with, for as_heap_drain_new. */
 void as_track_host(struct as_track_area *a, struct as_heap_host *ret);
 
+/* events.c. All of them do nothing where events are not asked for. */
+void as_track_events_ask(const struct as_track *k, struct as_heap_host *host);
+/* The area's lock is held: its rings are not to be read. */
+bool as_track_events_full(const struct as_track_area *a);
+/* main: what is there of one, whose lock is held; of all. */
+void as_track_events_save(struct as_track_area *a);
+void as_track_events_save_all(struct as_track *k);
+
 /* look.c: main. A process that is there; at_exit: it is about to end, and waits for the answer. */
 void as_track_look(struct as_track_area *a, pid_t pid, const struct as_rt_rec_sync *at_exit);
 /* All processes of the area that run on. */
@@ -188,6 +208,9 @@ void as_track_save(struct as_track_area *a, struct as_track_process *p,
 void as_track_save_all(struct as_track *k);
 /* Of all processes that go on: what saving them costs. */
 uint64_t as_track_rows(struct as_track *k);
+/* What is new of them is written and has its ids, so that others can name it. */
+void as_track_name_threads(struct as_track_area *a, struct as_track_process *p);
+void as_track_push_stacks(struct as_track_area *a);
 /* Functions of allocators that could not be patched, as notes. */
 void as_track_save_unseen(struct as_track_area *a);
 void as_track_save_maps(struct as_track *k, struct as_track_area *a);

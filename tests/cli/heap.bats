@@ -23,6 +23,12 @@ load lib
 	run -125 --separate-stderr assay heap --durration 1 -- true
 	[[ $stderr == *--duration* ]]
 	run -125 assay heap --duration 0 -- true
+	run -125 --separate-stderr assay heap --events --sample 512KiB -- true
+	[[ $stderr == *'--events keeps every call, --sample tells only some'* ]]
+	run -125 --separate-stderr assay record --events -- true
+	[[ $stderr == *'--events belongs to --heap'* ]]
+	run -125 --separate-stderr assay record --heap --events --sample 1MiB -- true
+	[[ $stderr == *'one or the other'* ]]
 }
 
 @test "a program that is not there, or cannot be run; nothing is left behind" {

@@ -53,6 +53,8 @@ load lib
 	# every `assay …` line of EXAMPLES, run on made sessions; programs and PIDs are put in place
 	session story
 	for name in app before after; do cp story.assay $name.assay; done
+	cp "$BATS_TEST_DIRNAME/../fuzz/corpus/session/events.session" app.heap.assay
+	touch -d yesterday app.heap.assay # the newest one is meant where none is named
 	for page in "$BATS_TEST_DIRNAME"/../../docs/man/assay-{report,flame,export}.md; do
 		sed -n '/^## EXAMPLES/,/^## [^E]/p' "$page" | grep -E '^    assay ' | sed 's/^ *//' >examples
 		[ -s examples ]

@@ -472,3 +472,40 @@ END
 		[ $status -le 2 ]
 	done
 }
+
+@test "events of a session that keeps none: what was not asked for, and how to" {
+	heap_session
+	run -1 --separate-stderr assay export --to events heap.assay
+	[[ $stderr == *"'heap.assay' holds no events"*'assay heap --events -- PROGRAM'* && -z $output ]]
+	session story
+	run -1 --separate-stderr assay export --to events story.assay
+	[[ $stderr == *"session of time, which the format events cannot carry"* ]]
+}
+
+@test "events, a line each; those of a thread, of a time; packed; into a pipe" {
+	cp "$BATS_TEST_DIRNAME/../fuzz/corpus/session/events.session" e.assay
+	run -0 assay export --to events -o - e.assay
+	golden export-events
+	python3 -c 'import json, sys; [json.loads(line) for line in open(sys.argv[1])]' got
+	run -0 assay export --to events --thread 11 -o - e.assay
+	[ "$(grep -c address <<<"$output")" = 1 ]
+	[[ $output == *'"tid":11'*'"size":24}'*'"events":1,'* && $output != *'"tid":10'* ]]
+	run -0 assay export --to events --time 1200ns..1300ns -o - e.assay
+	[ "$(grep -c '"time_ns":1200' <<<"$output")" = 2 ]
+	[[ $output == *'"events":2,'* ]]
+	assay export -o e.events.jsonl.gz e.assay 2>err
+	grep -q '^e.events.jsonl.gz (events, ' err
+	gzip -dc e.events.jsonl.gz | cmp - <(assay export --to events -o - e.assay)
+	for filter in '--focus keep' '--ignore keep' '--hide keep' '--module app'; do
+		# shellcheck disable=SC2086 # two words
+		run -2 --separate-stderr assay export --to events $filter e.assay
+		[[ $stderr == *"not ${filter% *}"* && -z $output ]]
+	done
+	run -1 assay export --to events --thread nobody e.assay
+	run -2 --separate-stderr bash -c 'assay export --to events - <e.assay'
+	[[ $stderr == *'has to be a file'* ]]
+	assay heap --help | grep -q -- --events
+	run bash -c 'assay export --to events e.assay 2>err | head -c 10 >/dev/null; echo ${PIPESTATUS[0]}'
+	[ "$output" = 141 ] || [ "$output" = 0 ]
+	[ ! -s err ]
+}
