@@ -76,7 +76,7 @@ static inline void timed_ends(struct rt_context *c, uint64_t began)
 static __attribute__((noinline, cold)) void tell_time(struct rt_context *c, uint64_t now)
 {
 	const struct as_rt_tables *t = c->tables;
-	uint64_t w[6] = {0, rt_stamp_before(c), now, (uint32_t)c->serial};
+	uint64_t w[6] = {0, rt_stamp(c), now, (uint32_t)c->serial};
 	c->clock_ns = now;
 	if (t) {
 		w[3] |= (uint64_t)t->pending_blocks << 32;
@@ -134,7 +134,7 @@ static __attribute__((noinline)) bool tell_alloc(const struct call *k, uint64_t 
 	else if (t)
 		as_rt_tell_birth(c, &b);
 	else
-		ok = rt_emit_birth(c, &b, rt_stamp_after(c), 0);
+		ok = rt_emit_birth(c, &b, rt_stamp(c), 0);
 	rt_capture_end(&cap);
 	timed_ends(c, began);
 	return ok;
@@ -168,7 +168,7 @@ static __attribute__((noinline)) bool tell_realloc(const struct call *k, const s
 	b.node = node_of(&cap, k);
 	b.serial = serial_of(c, r->new_ptr);
 	note_change(k, r, &b);
-	const uint64_t w[8] = {0,        rt_stamp_after(c),
+	const uint64_t w[8] = {0,        rt_stamp(c),
 			       r->old,   r->new_ptr,
 			       r->size,  b.node | (uint64_t)b.serial << 32,
 			       r->flags, 0};
@@ -196,7 +196,7 @@ static uint64_t tell_realloc_begin(const struct call *k, uint64_t ptr)
 	follow_clock(k->c);
 	if (rt_tables(k->c, k->frame))
 		known = as_rt_take_block(k->c, ptr);
-	const uint64_t w[4] = {0, rt_stamp_before(k->c), ptr, 0};
+	const uint64_t w[4] = {0, rt_stamp(k->c), ptr, 0};
 	note_end(k->c, ptr, w[1]);
 	(void)rt_emit(k->c, AS_RT_REC_REALLOC_BEGIN, k->hook->id, w, 2);
 	timed_ends(k->c, began);
@@ -205,7 +205,7 @@ static uint64_t tell_realloc_begin(const struct call *k, uint64_t ptr)
 
 static inline void emit_free(const struct call *k, uint64_t ptr, uint32_t node, bool own)
 {
-	const uint64_t w[4] = {0, rt_stamp_before(k->c), ptr, node | k->c->serial << 32};
+	const uint64_t w[4] = {0, rt_stamp(k->c), ptr, node | k->c->serial << 32};
 	if (!own)
 		note_end(k->c, ptr, w[1]);
 	(void)rt_emit(k->c, AS_RT_REC_FREE, k->hook->id, w, 2);
@@ -529,7 +529,7 @@ ENTRY4(mark)
 		follow_clock(k.c);
 		if (rt_tables(k.c, k.frame))
 			as_rt_flush(k.c);
-		w[1] = rt_stamp_before(k.c);
+		w[1] = rt_stamp(k.c);
 		w[2] = n;
 		for (uint64_t i = 0; i < n; i++)
 			((char *)(w + 3))[i] = ((const char *)(uintptr_t)a)[i];
@@ -560,7 +560,7 @@ uint64_t as_rt_mmap(const uint64_t arg[6], const struct as_rt_hook *hook,
 		follow_clock(k.c);
 		uint32_t node = node_of(&cap, &k);
 		const uint64_t w[8] = {0,
-				       rt_stamp_after(k.c),
+				       rt_stamp(k.c),
 				       ret,
 				       arg[1],
 				       node | arg[2] << 32,
@@ -579,8 +579,8 @@ static void tell_munmap(const struct call *k, uint64_t addr, uint64_t length, bo
 	struct rt_capture cap;
 	follow_clock(k->c);
 	uint32_t node = node_of(&cap, k);
-	const uint64_t w[6] = {0,      rt_stamp_before(k->c),         addr,
-			       length, node | (uint64_t)failed << 32, 0};
+	const uint64_t w[6] = {0, rt_stamp(k->c), addr, length, node | (uint64_t)failed << 32,
+			       0};
 	(void)rt_emit(k->c, AS_RT_REC_MUNMAP, k->hook->id, w, 3);
 	rt_capture_end(&cap);
 }
@@ -615,7 +615,7 @@ ENTRY5(mremap)
 		struct rt_capture cap;
 		follow_clock(k.c);
 		uint32_t node = node_of(&cap, &k);
-		const uint64_t w[8] = {0, rt_stamp_after(k.c), a, b, ret, c, node | d << 32, 0};
+		const uint64_t w[8] = {0, rt_stamp(k.c), a, b, ret, c, node | d << 32, 0};
 		(void)rt_emit(k.c, AS_RT_REC_MREMAP, hook->id, w, 4);
 		rt_capture_end(&cap);
 	}
@@ -703,7 +703,7 @@ static __attribute__((noinline)) void sync(const struct as_rt_hook *hook,
 			pid = (uint64_t)rt_syscall(RT_SYS_GETPID, 0, 0, 0, 0);
 		}
 		const uint64_t w[8] = {0,
-				       rt_stamp_before(k.c),
+				       rt_stamp(k.c),
 				       n->kind | (uint64_t)serial << 32,
 				       tid | pid << 32,
 				       rt_load(&control->clock_ns),

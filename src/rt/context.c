@@ -171,7 +171,7 @@ static void tell_thread(struct rt_context *c, uint32_t tid, uint32_t pid)
 	union {
 		struct as_rt_rec_thread r;
 		uint64_t w[6];
-	} rec = {.r = {.stamp = rt_stamp_before(c),
+	} rec = {.r = {.stamp = rt_stamp(c),
 		       .tid = tid,
 		       .pid = pid,
 		       .fs = c->fs,

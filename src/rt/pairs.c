@@ -48,7 +48,7 @@ static __attribute__((noinline)) void flush_pending(struct rt_context *c)
 		t->nrecent = 0;
 		return;
 	}
-	uint64_t stamp = rt_stamp_before(c);
+	uint64_t stamp = rt_stamp(c);
 	if (n <= AS_RT_RECENT) {
 		for (uint32_t i = 0; i < n; i++) {
 			uint32_t at = t->recent[i];
@@ -118,7 +118,7 @@ void as_rt_look_at_recorder(struct rt_context *c)
 	if (asked == t->flush_done)
 		return;
 	as_rt_flush(c);
-	t->flush_stamp = rt_stamp_before(c);
+	t->flush_stamp = rt_stamp(c);
 	RT_BARRIER();
 	*(volatile uint32_t *)&t->flush_done = asked;
 }
@@ -154,7 +154,7 @@ void as_rt_grow(struct rt_context *c, int64_t bytes)
 void as_rt_tell_birth(struct rt_context *c, const struct rt_birth *b)
 {
 	as_rt_grow(c, b->size < INT64_MAX / 4 ? (int64_t)b->size : INT64_MAX / 4);
-	(void)rt_emit_birth(c, b, rt_stamp_after(c), 0);
+	(void)rt_emit_birth(c, b, rt_stamp(c), 0);
 }
 
 /* ---- places ---- */
@@ -215,7 +215,7 @@ static __attribute__((noinline)) struct place make_place(struct rt_context *c, u
 	if (p.set) {
 		add_grown(t, -(int64_t)(p.set->block[p.way] & (AS_RT_TOLD - 1)));
 		if (is_pending(p.set, p.way))
-			tell_late(c, p.set, p.way, rt_stamp_before(c));
+			tell_late(c, p.set, p.way, rt_stamp(c));
 		clear_place(t, p.set, p.way);
 	}
 	p.set = &t->pending[home];
@@ -234,7 +234,7 @@ static __attribute__((noinline)) struct place make_place(struct rt_context *c, u
 	}
 	p.way = victim_of(p.set);
 	if (is_pending(p.set, p.way))
-		tell_late(c, p.set, p.way, rt_stamp_before(c));
+		tell_late(c, p.set, p.way, rt_stamp(c));
 	clear_place(t, p.set, p.way);
 	return p;
 }
@@ -294,7 +294,7 @@ void as_rt_pend(struct rt_context *c, const struct rt_birth *b)
 	put(c, p, b, told);
 	add_grown(t, (int64_t)b->size);
 	if (RT_UNLIKELY(told)) {
-		(void)rt_emit_birth(c, b, rt_stamp_after(c), 0);
+		(void)rt_emit_birth(c, b, rt_stamp(c), 0);
 	} else {
 		t->pending_blocks++;
 		t->pending_bytes += b->size;
@@ -363,7 +363,7 @@ enum rt_end as_rt_end_block(struct rt_context *c, uint64_t ptr, uint16_t hook)
 	add_grown(t, -(int64_t)size);
 	if (RT_UNLIKELY(block & AS_RT_TOLD || !own || c->home->ends)) {
 		if (!(block & AS_RT_TOLD))
-			tell_late(c, s, way, rt_stamp_before(c));
+			tell_late(c, s, way, rt_stamp(c));
 		clear_place(t, s, way);
 		rt_change_ends(t);
 		return own ? RT_END_OWN : RT_END_UNKNOWN;
@@ -390,7 +390,7 @@ uint64_t as_rt_take_block(struct rt_context *c, uint64_t ptr)
 	if (p.set) {
 		size = p.set->block[p.way] & (AS_RT_TOLD - 1);
 		if (is_pending(p.set, p.way))
-			tell_late(c, p.set, p.way, rt_stamp_before(c));
+			tell_late(c, p.set, p.way, rt_stamp(c));
 		clear_place(t, p.set, p.way);
 	}
 	rt_change_ends(t);

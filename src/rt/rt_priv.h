@@ -318,16 +318,6 @@ static inline uint64_t rt_count_stamp(const struct as_rt_home *home)
 	return __atomic_add_fetch(&control->stamps, 1, __ATOMIC_RELAXED);
 }
 
-/* Of what leaves: what follows is seen by others later than this. */
-static inline uint64_t rt_stamp_before(const struct rt_context *c)
-{
-	uint32_t lo, hi;
-	if (RT_UNLIKELY(!rt_has_syscalls(c->control)))
-		return rt_count_stamp(c->home);
-	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi) : : "memory");
-	return lo | (uint64_t)hi << 32;
-}
-
 static inline uint64_t rt_ticks(void)
 {
 	uint32_t lo, hi;
@@ -335,8 +325,10 @@ static inline uint64_t rt_ticks(void)
 	return lo | (uint64_t)hi << 32;
 }
 
-/* Of what came: not before all that led to it has been read. */
-static inline uint64_t rt_stamp_after(const struct rt_context *c)
+/* Not before all that led to it has been read: the block that is given out, or the word of another thread
+ * that said where the block is which is given up. What follows is seen by others later, as stores are in
+ * order. */
+static inline uint64_t rt_stamp(const struct rt_context *c)
 {
 	uint32_t lo, hi;
 	if (RT_UNLIKELY(!rt_has_syscalls(c->control)))
