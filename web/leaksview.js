@@ -165,7 +165,7 @@ function openPart(r) {
 		off = Math.abs(sum - r.rss);
 	if (off * 100 < r.rss) return [];
 	const label = sum > r.rss ? 'too much above: pages that were read and never written' : 'not explained';
-	return [{kind: '', label, bytes: sum > r.rss ? -off : off, names: []}];
+	return [{kind: '', label, bytes: sum > r.rss ? -off : off, mapped: 0, names: []}];
 }
 
 /** What the program mapped and does not use; guards of stacks are not worth a word.
