@@ -19,7 +19,8 @@ load runs
 			hot = max((l for l in lines if l["parent"] is not None), key=lambda l: l["self"])
 			assert hot["function"] == "work" and hot["file"].endswith("workload.h"), hot
 			assert hot["of_function"]["code"] > 0.5, hot
-			assert hot["text"] and "sink += i" in hot["text"], hot
+			# the loop's head or its body, which wait for the same word: where an interrupt lands differs by processor
+			assert hot["text"] and ("sink += i" in hot["text"] or "i < n" in hot["text"]), hot
 			root = lines[hot["parent"]]
 			assert "work(n)" in lines[hot["parent"]]["text"] or root["file"].endswith("counted.c"), root
 			insns = d["instructions"]
