@@ -274,7 +274,7 @@ none_of_ours_left() {
 @test "attached: the process goes on after the recording, and when assay is killed" {
 	for engine in "${ENGINES[@]}"; do
 		rm -f end
-		sh -c "'$W/split' 1 70 30; echo status \$? >end" &
+		sh -c "'$W/split' 4 70 30; echo status \$? >end" &
 		until_true 5 pgrep -P $! -x split >pids
 		run -0 assay record -q --engine "$engine" -p "$(cat pids)" --duration 200ms -o a.assay
 		assay record -q --engine "$engine" -p "$(cat pids)" -o a.assay &
