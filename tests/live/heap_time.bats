@@ -55,10 +55,11 @@ value() {
 		# assay's frames are in no stack, and its own time in no row
 		[ "$(value both.assay '[n for n in r if "assay" in n or n == "[jit]"]')" = '[]' ]
 		[ "$(value both.assay '0.05 < d["alloc_time"]["share"] < 0.9 and a["churn"]["allocs"] == 1200000 and a["churn"]["line"] == 4')" = True ]
-		[ "$(value both.assay 'a["churn"]["alloc_s"] > 0 and a["churn"]["free_s"] > 0 and a["churn"]["fault_s"] < a["churn"]["alloc_s"]')" = True ]
+		[ "$(value both.assay 'a["churn"]["alloc_s"] > 0 and a["churn"]["free_s"] > 0')" = True ]
 		[ "$(value both.assay 'd["trust"]["memory"]["dropped"], d["trust"]["memory"]["allocs"] >= 1200000 + 12 + 24000')" = '(0, True)' ]
 		if [ "$(value both.assay 'd["alloc_time"]["knows_faults"]')" = True ]; then
 			[ "$(value both.assay 'a["touch"]["fault_s"] > 0.5 * sum(line["fault_s"] for line in a.values())')" = True ]
+			[ "$(value both.assay 'a["churn"]["fault_s"] < a["touch"]["fault_s"] / 4')" = True ]
 		fi
 	done
 }
