@@ -178,9 +178,10 @@ assert m["syscalls"] > 21000, m' >&3
 m = load("ours.json")
 ran, waited, _ = map(float, open("own.txt").read().split())
 near("run wait s", m["run_wait"], waited / 1e9, -0.05, 0.05)
-near("cpu s", m["cpu"], ran / 1e9, -0.003, 0.005)
+# what the host and interrupts take may be in the figure of the scheduler and not in that of rusage
+near("cpu s", m["cpu"], ran / 1e9, -0.02, 0.005)
 near("blocked s", m["blocked"], 0.3, -0.001, 0.08)
-near("wall s", m["wall"], m["cpu"] + m["run_wait"] + m["blocked"], -0.003, 0.003)' >&3
+near("wall s", m["wall"], m["cpu"] + m["run_wait"] + m["blocked"], -0.003, 0.02)' >&3
 }
 
 @test "the peak of the last run is that of the first" {
