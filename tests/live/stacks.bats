@@ -63,8 +63,8 @@ turns='round_trip;(shape_regs;shape_alloca;shape_plain;)*shape_regs;(shape_alloc
 }
 
 @test "signals that interrupt any instruction" {
-	shown on_timer "${ROOT}in_timer;(timer_victim;(timer_leaf;)?|[^;]*clock[^;]*;|[^;]*clock[^;]*;__vdso_clock_gettime;)?__restore_rt;on_timer" 0.05 -- \
-		"$W/stacks" timer 0.6
+	shown on_timer "${ROOT}in_timer;(timer_victim;(timer_leaf;)?|[^;]*clock[^;]*;|[^;]*clock[^;]*;__vdso_clock_gettime;)?__restore_rt;on_timer" 0.02 -- \
+		"$W/stacks" timer 1.2
 }
 
 @test "a coroutine" {
