@@ -28,7 +28,7 @@ static void map_grow(struct as_map64 *m)
 {
 	struct as_map64 bigger = {.cap = m->cap ? m->cap * 2 : 16, .n = m->n};
 
-	bigger.slot = as_xreallocarray(NULL, bigger.cap, sizeof *bigger.slot);
+	bigger.slot = as_xarray(bigger.cap, sizeof *bigger.slot);
 	for (size_t i = 0; i < bigger.cap; i++)
 		bigger.slot[i] = (struct as_map64_slot){.key = NO_KEY};
 	for (size_t i = 0; i < m->cap; i++) {

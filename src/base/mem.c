@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 void as_oom(void)
@@ -51,6 +52,26 @@ void *as_xreallocarray(void *p, size_t n, size_t size)
 	if (__builtin_mul_overflow(n, size, &bytes))
 		as_oom();
 	return as_xrealloc(p, bytes);
+}
+
+static void *large_array(size_t bytes)
+{
+	size_t whole = (bytes + AS_LARGE_BYTES - 1) & ~(AS_LARGE_BYTES - 1);
+	void *p = whole < bytes ? NULL : aligned_alloc(AS_LARGE_BYTES, whole);
+
+	if (!p)
+		as_oom();
+	(void)madvise(p, whole, MADV_HUGEPAGE); /* only a wish */
+	return p;
+}
+
+void *as_xarray(size_t n, size_t size)
+{
+	size_t bytes;
+
+	if (__builtin_mul_overflow(n, size, &bytes))
+		as_oom();
+	return bytes >= AS_LARGE_BYTES ? large_array(bytes) : as_xmalloc(bytes);
 }
 
 char *as_xstrdup(const char *s)
@@ -195,7 +216,19 @@ void *as_vec_grow_(void *v, size_t *cap, size_t need, size_t size)
 
 	if (fresh < need)
 		fresh = need;
-	v = as_xreallocarray(v, fresh, size);
+	if (fresh >= AS_LARGE_BYTES / size) {
+		/* copied, as realloc would not keep it where large pages begin; hence seldom */
+		if (fresh < 2 * *cap)
+			fresh = 2 * *cap;
+		void *more = as_xarray(fresh, size);
+
+		if (*cap)
+			memcpy(more, v, *cap * size);
+		free(v);
+		v = more;
+	} else {
+		v = as_xreallocarray(v, fresh, size);
+	}
 	*cap = fresh;
 	return v;
 }

@@ -17,6 +17,9 @@ struct region {
 };
 struct as_leak_index {
 	struct region *region;
+	/* Regions that have something. Words of the process that are no addresses are anywhere, and each
+	 * would have a page of `region` of its own. */
+	uint64_t used[REGIONS / 64];
 	AS_VEC(uint32_t *)
 	tables; /* of regions: to look for them would read all of `region` in */
 };
@@ -58,6 +61,7 @@ static void add(struct as_leak_index *x, uint32_t number, uint64_t low, uint64_t
 		uint64_t region = low >> REGION_BITS, stop = (region + 1) << REGION_BITS;
 		struct region *r = &x->region[region];
 
+		x->used[region / 64] |= 1ull << region % 64;
 		if (low == region << REGION_BITS && end >= stop)
 			r->whole = number + 1;
 		else
@@ -91,15 +95,17 @@ uint32_t as_leak_index_find(const struct as_leak_index *x, const struct as_leak_
 			    uint64_t avma)
 {
 	const struct region *r;
+	uint64_t region;
 	uint32_t i, next;
 
 	if (avma >> ADDRESS_BITS)
 		return UINT32_MAX;
-	r = &x->region[avma >> REGION_BITS];
+	region = avma >> REGION_BITS;
+	if (!(x->used[region / 64] >> region % 64 & 1))
+		return UINT32_MAX;
+	r = &x->region[region];
 	if (r->whole)
 		return r->whole - 1;
-	if (!r->first)
-		return UINT32_MAX;
 	i = r->first[(avma >> GRANULE_BITS) % GRANULES];
 	if (!i)
 		return UINT32_MAX;

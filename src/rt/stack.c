@@ -561,6 +561,14 @@ static void grow_children(struct rt_context *c)
 	}
 }
 
+/* What follows on the first 2 MiB of a table is touched only when the table is as large as that: there a
+ * large page costs a hundredth of the small ones, and at most doubles what is resident. */
+static void wish_large_pages(void *table, uint64_t bytes)
+{
+	const uint64_t large = 2 << 20, hugepage = 14;
+	(void)rt_syscall(RT_SYS_MADVISE, (uintptr_t)table + large, bytes - large, hugepage, 0);
+}
+
 /* Memory for many nodes, which a fork's child does not find, like all of a context. NULL: there is none. */
 static struct rt_nodes *map_many(struct rt_context *c)
 {
@@ -580,7 +588,10 @@ static struct rt_nodes *map_many(struct rt_context *c)
 		return 0;
 	}
 	(void)rt_syscall(RT_SYS_MADVISE, (uint64_t)at, sizeof(struct rt_nodes), dont_dump, 0);
-	return (struct rt_nodes *)(uintptr_t)at;
+	struct rt_nodes *many = (struct rt_nodes *)(uintptr_t)at;
+	wish_large_pages(many->node, sizeof many->node);
+	wish_large_pages(many->path, sizeof many->path);
+	return many;
 }
 
 /* Room for many more nodes; those that are there stay. False: there is none. */

@@ -317,6 +317,27 @@ static void a_vector_keeps_what_was_pushed(void **state)
 	assert_null(v.v);
 }
 
+static void large_arrays_begin_where_large_pages_do(void **state)
+{
+	enum { N = 700000 };
+	AS_VEC(uint64_t) v = {0};
+	void *array;
+
+	(void)state;
+	for (uint64_t i = 0; i < N; i++)
+		as_vec_push(&v, i * i);
+	for (uint64_t i = 0; i < N; i++)
+		assert_int_equal(v.v[i], i * i);
+	assert_int_equal((uintptr_t)v.v % AS_LARGE_BYTES, 0);
+	as_vec_reserve(&v, 4 * (size_t)N);
+	assert_int_equal(v.n, N);
+	assert_int_equal(v.v[N - 1], (uint64_t)(N - 1) * (N - 1));
+	as_vec_clear(&v);
+	array = as_xarray(AS_LARGE_BYTES / 16, 16);
+	assert_int_equal((uintptr_t)array % AS_LARGE_BYTES, 0);
+	free(array);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -335,6 +356,7 @@ int main(void)
 		cmocka_unit_test(every_bit_of_a_key_changes_half_of_the_hash),
 		cmocka_unit_test(arena_pieces_are_zeroed_aligned_and_apart),
 		cmocka_unit_test(a_vector_keeps_what_was_pushed),
+		cmocka_unit_test(large_arrays_begin_where_large_pages_do),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
