@@ -29,9 +29,6 @@ static void tally_clear(struct as_heap_tally *t)
 	as_histogram_clear(&t->sizes);
 	as_histogram_clear(&t->ages);
 	as_histogram_clear(&t->times);
-	if (t->growth)
-		as_histogram_clear(&t->growth->last);
-	free(t->growth);
 }
 
 void as_heap_free_all(struct as_heap *h)
@@ -40,6 +37,8 @@ void as_heap_free_all(struct as_heap *h)
 		return;
 	as_vec_foreach (t, &h->tallies)
 		tally_clear(t);
+	as_vec_foreach (g, &h->growths)
+		as_histogram_clear(&g->last);
 	as_vec_foreach (t, &h->threads) {
 		as_vec_clear(&t->clock);
 		as_vec_clear(&t->held);
@@ -49,6 +48,9 @@ void as_heap_free_all(struct as_heap *h)
 		as_vec_clear(&m->tallies);
 	}
 	as_vec_clear(&h->tallies);
+	as_vec_clear(&h->rares);
+	as_vec_clear(&h->growths);
+	as_vec_clear(&h->moments);
 	as_vec_clear(&h->threads);
 	as_vec_clear(&h->timeline);
 	as_vec_clear(&h->flows);
@@ -120,6 +122,42 @@ static uint32_t pair_tally(struct as_heap *h, uint32_t tally, uint32_t old)
 	return t;
 }
 
+/* ---- what few tallies have ---- */
+
+static struct as_heap_rare *rare_of(struct as_heap *h, struct as_heap_tally *t)
+{
+	if (!t->rare) {
+		as_vec_push(&h->rares, (struct as_heap_rare){0});
+		t->rare = (uint32_t)h->rares.n;
+	}
+	return &h->rares.v[t->rare - 1];
+}
+
+const struct as_heap_rare *as_heap_rare_of(const struct as_heap *h,
+					   const struct as_heap_tally *t)
+{
+	static const struct as_heap_rare none;
+
+	return t->rare ? &h->rares.v[t->rare - 1] : &none;
+}
+
+static struct as_heap_growth *growth_of(struct as_heap *h, struct as_heap_tally *t)
+{
+	if (!t->growth) {
+		as_vec_push(&h->growths, (struct as_heap_growth){0});
+		t->growth = (uint32_t)h->growths.n;
+	}
+	return &h->growths.v[t->growth - 1];
+}
+
+const struct as_heap_growth *as_heap_growth_of(const struct as_heap *h,
+					       const struct as_heap_tally *t)
+{
+	return t->growth ? &h->growths.v[t->growth - 1] : NULL;
+}
+
+/* ---- live blocks ---- */
+
 /* Before a tally's live amount changes. */
 static void touch(struct as_heap *h, struct as_heap_tally *t)
 {
@@ -128,8 +166,14 @@ static void touch(struct as_heap *h, struct as_heap_tally *t)
 	if (t->peak_epoch != epoch) {
 		t->peak = t->live;
 		t->peak_epoch = epoch;
+		if (h->sample_bytes && t->rare) {
+			struct as_heap_rare *r = rare_of(h, t);
+
+			r->peak_blocks_variance = r->live_blocks_variance;
+			r->peak_bytes_variance = r->live_bytes_variance;
+		}
 	}
-	if (t->nmoments != h->nmoments || t->moment_turn != h->moment_turn)
+	if (t->nmoments != h->nmoments || t->moment_turn != (uint8_t)h->moment_turn)
 		as_heap_moments_catch_up(h, t);
 }
 
@@ -167,7 +211,14 @@ void as_heap_add_live(struct as_heap *h, struct as_heap_tally *t,
 		      const struct as_heap_weight *w)
 {
 	touch(h, t);
-	add(&t->live, w);
+	t->live.blocks += w->blocks;
+	t->live.bytes += w->bytes;
+	if (w->blocks_variance > 0) {
+		struct as_heap_rare *r = rare_of(h, t);
+
+		r->live_blocks_variance += w->blocks_variance;
+		r->live_bytes_variance += w->bytes_variance;
+	}
 	add(&h->sum[t->key.domain].live, w);
 }
 
@@ -175,15 +226,17 @@ void as_heap_remove_live(struct as_heap *h, struct as_heap_tally *t,
 			 const struct as_heap_weight *w)
 {
 	touch(h, t);
-	subtract(&t->live, w);
-	subtract(&h->sum[t->key.domain].live, w);
-}
+	t->live.blocks -= w->blocks;
+	t->live.bytes -= w->bytes;
+	if (w->blocks_variance > 0) {
+		struct as_heap_rare *r = rare_of(h, t);
 
-static struct as_heap_growth *growth_of(struct as_heap_tally *t)
-{
-	if (!t->growth)
-		t->growth = as_xcalloc(1, sizeof *t->growth);
-	return t->growth;
+		r->live_blocks_variance -= w->blocks_variance;
+		r->live_bytes_variance -= w->bytes_variance;
+		if (!t->live.blocks) /* what rounding leaves is nothing when no block is */
+			r->live_blocks_variance = r->live_bytes_variance = 0;
+	}
+	subtract(&h->sum[t->key.domain].live, w);
 }
 
 /* ---- lifetimes ---- */
@@ -208,7 +261,8 @@ static void count_alloc(struct as_heap *h, struct as_heap_tally *t,
 			const struct as_heap_weight *w)
 {
 	t->allocs += w->blocks;
-	t->allocs_variance += w->blocks_variance;
+	if (w->blocks_variance > 0)
+		rare_of(h, t)->allocs_variance += w->blocks_variance;
 	h->allocs += w->blocks;
 	h->allocs_variance += w->blocks_variance;
 }
@@ -248,10 +302,10 @@ static void note_end(struct as_heap *h, struct as_heap_tally *t, const struct as
 	as_histogram_add_many(&t->times, h->now_ns > born ? (h->now_ns - born) / 1000 : 0, n);
 }
 
-static void note_last_size(struct as_heap_tally *t, uint64_t size_bytes,
+static void note_last_size(struct as_heap *h, struct as_heap_tally *t, uint64_t size_bytes,
 			   const struct as_heap_weight *w)
 {
-	struct as_heap_growth *g = growth_of(t);
+	struct as_heap_growth *g = growth_of(h, t);
 
 	g->ended += w->blocks;
 	g->last_bytes += w->bytes;
@@ -268,7 +322,7 @@ static void note_flow(struct as_heap *h, struct as_heap_tally *t, uint32_t threa
 	h->threads.v[thread].frees++;
 	if (t->key.thread == thread)
 		return;
-	t->remote_frees += w->blocks;
+	rare_of(h, t)->remote_frees += w->blocks;
 	at = as_map64_put(&h->flow_of, (uint64_t)t->key.thread << 32 | thread, &fresh);
 	if (fresh) {
 		*at = h->flows.n;
@@ -316,25 +370,34 @@ static bool note_failed(struct as_heap *h, struct as_heap_tally *t, uint64_t ptr
 {
 	if (ptr)
 		return false;
-	t->failed++;
+	rare_of(h, t)->failed++;
 	h->failed++;
 	return true;
 }
 
 /* Bytes that were asked for; their variance is that of the blocks they are told by. */
-static void count_bytes(struct as_heap_tally *t, const struct as_heap_weight *w)
+static void count_bytes(struct as_heap *h, struct as_heap_tally *t,
+			const struct as_heap_weight *w)
 {
 	t->bytes += w->bytes;
-	t->bytes_variance += w->bytes_variance;
+	if (w->bytes_variance > 0)
+		rare_of(h, t)->bytes_variance += w->bytes_variance;
+}
+
+/* Blocks of size 0. */
+static void count_zero(struct as_heap *h, struct as_heap_tally *t, uint64_t blocks)
+{
+	rare_of(h, t)->zero += blocks;
+	h->zero += blocks;
 }
 
 /* Of a block that begins. */
 static void count_size(struct as_heap *h, struct as_heap_tally *t, uint64_t size_bytes,
 		       const struct as_heap_weight *w)
 {
-	count_bytes(t, w);
-	t->zero += size_bytes ? 0 : w->blocks;
-	h->zero += size_bytes ? 0 : w->blocks;
+	count_bytes(h, t, w);
+	if (!size_bytes)
+		count_zero(h, t, w->blocks);
 	as_histogram_add_many(&t->sizes, size_bytes, w->blocks);
 }
 
@@ -364,6 +427,16 @@ void as_heap_alloc(struct as_heap *h, uint32_t tally, uint64_t ptr, uint64_t siz
 		give_out(h, tally, ptr, size_bytes, false);
 }
 
+/* Freed, after the process began to end. */
+static void count_at_exit(struct as_heap *h, struct as_heap_tally *t,
+			  const struct as_heap_weight *w)
+{
+	struct as_heap_rare *r = rare_of(h, t);
+
+	r->at_exit.blocks += w->blocks;
+	r->at_exit.bytes += w->bytes;
+}
+
 /* A block that was taken out of the map ends. */
 static void end_block(struct as_heap *h, uint32_t thread, const struct as_live_block *b)
 {
@@ -372,9 +445,9 @@ static void end_block(struct as_heap *h, uint32_t thread, const struct as_live_b
 
 	count_free(h, t, &w);
 	if (h->exiting)
-		add(&t->at_exit, &w);
+		count_at_exit(h, t, &w);
 	if (b->grown)
-		note_last_size(t, b->size_bytes, &w);
+		note_last_size(h, t, b->size_bytes, &w);
 	note_end(h, t, b, w.blocks);
 	note_flow(h, t, thread, &w);
 	as_heap_remove_live(h, t, &w);
@@ -445,10 +518,11 @@ static uint64_t share(const struct as_heap_weight *w, uint64_t bytes)
 	return (uint64_t)((double)bytes * w->factor + 0.5);
 }
 
-static void note_growth(struct as_heap_tally *t, const struct as_live_block *old,
-			const struct as_heap_change *c, const struct as_heap_weight *w)
+static void note_growth(struct as_heap *h, struct as_heap_tally *t,
+			const struct as_live_block *old, const struct as_heap_change *c,
+			const struct as_heap_weight *w)
 {
-	struct as_heap_growth *g = growth_of(t);
+	struct as_heap_growth *g = growth_of(h, t);
 
 	g->reallocs += w->blocks;
 	if (!old->grown) {
@@ -480,12 +554,14 @@ static void change_block(struct as_heap *h, uint32_t plain, struct as_live_block
 
 	h->reallocs += old_w.blocks;
 	count_free(h, was, &old_w);
-	note_growth(t, old, c, &old_w);
+	note_growth(h, t, old, c, &old_w);
 	if (c->size_bytes > old->size_bytes) {
 		uint64_t more = c->size_bytes - old->size_bytes;
 
 		t->bytes += share(&old_w, more);
-		t->bytes_variance += (double)more * (double)more * old_w.blocks_variance;
+		if (old_w.blocks_variance > 0)
+			rare_of(h, t)->bytes_variance +=
+				(double)more * (double)more * old_w.blocks_variance;
 	}
 	/* with sampling most changed blocks begin anew: so all do */
 	b.birth = h->sample_bytes
@@ -551,12 +627,12 @@ void as_heap_realloc_early(struct as_heap *h, uint32_t tally, const struct as_he
 	h->events++;
 	if (note_failed(h, t, c->new_ptr))
 		return;
-	g = growth_of(t);
+	g = growth_of(h, t);
 	h->reallocs += w.blocks;
 	g->reallocs += w.blocks;
 	g->in_place += c->new_ptr == c->old_ptr ? w.blocks : 0;
 	count_next_alloc(h, t, &w);
-	count_bytes(t, &w);
+	count_bytes(h, t, &w);
 	put_block(
 		h, t, c->new_ptr,
 		&(struct as_live_block){
@@ -591,7 +667,7 @@ static void find_origin(struct as_heap *h, const struct as_heap_late *l)
 static void complete_change(struct as_heap *h, const struct as_heap_late *l)
 {
 	struct as_heap_tally *t = &h->tallies.v[l->change_tally];
-	struct as_heap_growth *g = growth_of(t);
+	struct as_heap_growth *g = growth_of(h, t);
 	uint64_t kept = AS_MIN(l->size_bytes, l->change->size_bytes);
 
 	t->bytes -= kept;
@@ -620,7 +696,7 @@ void as_heap_late(struct as_heap *h, const struct as_heap_late *l)
 	}
 	h->events++;
 	if (h->exiting)
-		add(&t->at_exit, &w);
+		count_at_exit(h, t, &w);
 	note_end(h, t, &b, w.blocks);
 	note_flow(h, t, l->by, &w);
 }
@@ -661,8 +737,8 @@ void as_heap_take_back(struct as_heap *h, uint64_t ptr)
 	h->allocs -= w.blocks;
 	t->allocs -= w.blocks;
 	t->bytes -= w.bytes;
-	t->zero -= b.size_bytes ? 0 : w.blocks;
-	h->zero -= b.size_bytes ? 0 : w.blocks;
+	if (!b.size_bytes)
+		count_zero(h, t, -w.blocks);
 	as_histogram_take(&t->sizes, b.size_bytes);
 	as_heap_remove_live(h, t, &w);
 }
@@ -680,12 +756,10 @@ void as_heap_pairs(struct as_heap *h, const struct as_heap_pairs *p)
 
 	h->events += 2 * p->n;
 	count_alloc(h, t, &w);
-	count_bytes(t, &w);
+	count_bytes(h, t, &w);
 	as_histogram_add_many(&t->sizes, of_bits(p->size_bits), p->n);
-	if (!p->size_bits) {
-		t->zero += p->n;
-		h->zero += p->n;
-	}
+	if (!p->size_bits)
+		count_zero(h, t, p->n);
 	count_free(h, t, &w);
 	as_histogram_add_many(&t->ages, of_bits(p->age_bits), p->n);
 	as_histogram_add_many(&t->times, of_bits(p->time_bits), p->n);
@@ -731,7 +805,7 @@ static bool end_chain(void *ctx, uint64_t ptr, struct as_live_block *b)
 	struct as_heap_weight w = as_heap_weigh(h, b->size_bytes);
 
 	if (b->grown)
-		note_last_size(&h->tallies.v[b->tally], b->size_bytes, &w);
+		note_last_size(h, &h->tallies.v[b->tally], b->size_bytes, &w);
 	return false;
 }
 

@@ -38,7 +38,7 @@
  *
  * Cost: about 100 ns an event, 300 to 400 where 2 million blocks are live and freed in any order
  * (bench/heap-drain); memory: 16 bytes a live block (live.h),
- * about 300 bytes a tally. At most AS_LIVE_TALLIES tallies: what is beyond counts for one without a
+ * about 200 bytes a tally. At most AS_LIVE_TALLIES tallies: what is beyond counts for one without a
  * stack, and is told (crowded). Not thread safe. Events of one address must come in their order
  * (drain.h sees to that).
  */
@@ -78,30 +78,43 @@ struct as_heap_growth {
 	struct as_histogram last; /* sizes at the end */
 };
 
-/* What an allocation changes first, then what a free does, then the rest: two or three cache lines an
- * event. */
+struct as_heap_blocks {
+	uint64_t blocks, bytes;
+};
+
+/* What few tallies have: see as_heap_rare_of. */
+struct as_heap_rare {
+	uint64_t zero, failed;         /* of size 0; those that gave no block are no allocs */
+	uint64_t remote_frees;         /* by another thread than the one that allocated */
+	struct as_heap_blocks at_exit; /* freed while the process was ending */
+	/* of estimates, as in struct as_heap_amount */
+	double allocs_variance, bytes_variance;
+	double live_blocks_variance, live_bytes_variance;
+	double peak_blocks_variance, peak_bytes_variance;
+};
+
+struct as_heap_moments { /* live.bytes; true after as_heap_finish */
+	float bytes[AS_HEAP_MOMENTS];
+};
+
+/* Small: a program has hundred thousands of stacks, and each event is about another one. What few have
+ * is in lists of the heap. */
 struct as_heap_tally {
 	struct as_heap_key key;
-	uint32_t nmoments;
 	/* Of blocks that realloc changed here: the tally that made them, + 1; 0: this one. A tally of a
 	 * stack has one of these for each other that made what it changes, with the same key. */
 	uint32_t origin;
-	uint64_t allocs, bytes; /* reallocs included: see above */
-	double allocs_variance, bytes_variance;
-	struct as_heap_amount live;
 	uint64_t peak_epoch;
+	uint64_t allocs, bytes; /* reallocs included: see above */
+	struct as_heap_blocks live;
 	struct as_histogram sizes; /* bytes */
 	uint64_t frees, freed_bytes;
 	struct as_histogram ages, times; /* allocations; microseconds */
-	struct as_heap_amount
-		peak; /* at the maximum of the domain; true after as_heap_finish */
-	struct as_heap_growth *growth; /* NULL: no realloc */
-	uint64_t zero, failed;         /* of size 0; those that gave no block are no allocs */
-	uint64_t remote_frees;         /* by another thread than the one that allocated */
-	struct as_heap_amount at_exit; /* freed while the process was ending */
-	/* live.bytes at the moments; true after as_heap_finish */
-	float moment[AS_HEAP_MOMENTS];
-	uint32_t moment_turn;
+	/* at the maximum of the domain; true after as_heap_finish */
+	struct as_heap_blocks peak;
+	/* In `rares`, `growths`, `moments`, + 1; 0: not there, and so all 0 */
+	uint32_t rare, growth, moments;
+	uint8_t nmoments, moment_turn; /* moments that are noted; modulo 256 */
 };
 
 struct as_heap_clock { /* at `allocs` allocations it was `time_ns` */
@@ -138,7 +151,7 @@ struct as_heap_flow { /* blocks of one thread that another gave back */
 
 struct as_heap_mark_amount {
 	uint32_t tally;
-	struct as_heap_amount live;
+	struct as_heap_blocks live;
 };
 struct as_heap_mark {
 	char *name;
@@ -163,6 +176,9 @@ struct as_heap {
 	uint64_t start_ns, now_ns;
 	struct as_live live;
 	AS_VEC(struct as_heap_tally) tallies;
+	AS_VEC(struct as_heap_rare) rares;
+	AS_VEC(struct as_heap_growth) growths;
+	AS_VEC(struct as_heap_moments) moments;
 	AS_VEC(struct as_heap_thread) threads;
 	struct as_heap_domain_sum sum[AS_HEAP_DOMAINS];
 	uint64_t events, allocs, reallocs, frees;
@@ -205,6 +221,12 @@ void as_heap_time(struct as_heap *h, uint32_t thread, uint64_t time_ns);
 void as_heap_resident(struct as_heap *h, uint64_t bytes);
 
 uint32_t as_heap_tally(struct as_heap *h, const struct as_heap_key *key);
+/* Valid until the next event. */
+const struct as_heap_rare *as_heap_rare_of(const struct as_heap *h,
+					   const struct as_heap_tally *t);
+/* NULL: no realloc. */
+const struct as_heap_growth *as_heap_growth_of(const struct as_heap *h,
+					       const struct as_heap_tally *t);
 
 /* The thread has made so many allocations, modulo 2^32: those that come are numbered from there. What is
  * not ahead of what is known is ignored. */

@@ -46,18 +46,24 @@ static void make_whole(uint64_t *count, uint64_t unit)
 
 static void make_tally_whole(struct as_heap_tally *t, uint64_t unit)
 {
-	uint64_t *const counts[] = {&t->allocs,        &t->frees, &t->live.blocks,
-				    &t->peak.blocks,   &t->zero,  &t->remote_frees,
-				    &t->at_exit.blocks};
-	struct as_heap_growth *g = t->growth;
+	uint64_t *const counts[] = {&t->allocs, &t->frees, &t->live.blocks, &t->peak.blocks};
 
 	for (size_t i = 0; i < AS_ARRAY_LEN(counts); i++)
 		make_whole(counts[i], unit);
 	as_histogram_divide(&t->sizes, unit);
 	as_histogram_divide(&t->ages, unit);
 	as_histogram_divide(&t->times, unit);
-	if (!g)
-		return;
+}
+
+static void make_rare_whole(struct as_heap_rare *r, uint64_t unit)
+{
+	make_whole(&r->zero, unit);
+	make_whole(&r->remote_frees, unit);
+	make_whole(&r->at_exit.blocks, unit);
+}
+
+static void make_growth_whole(struct as_heap_growth *g, uint64_t unit)
+{
 	make_whole(&g->reallocs, unit);
 	make_whole(&g->in_place, unit);
 	make_whole(&g->chains, unit);
@@ -71,6 +77,10 @@ void as_heap_make_whole(struct as_heap *h)
 		return;
 	as_vec_foreach (t, &h->tallies)
 		make_tally_whole(t, h->unit);
+	as_vec_foreach (r, &h->rares)
+		make_rare_whole(r, h->unit);
+	as_vec_foreach (g, &h->growths)
+		make_growth_whole(g, h->unit);
 	for (int d = 0; d < AS_HEAP_DOMAINS; d++) {
 		make_whole(&h->sum[d].live.blocks, h->unit);
 		make_whole(&h->sum[d].peak.blocks, h->unit);

@@ -74,25 +74,39 @@ static void halve(float moment[AS_HEAP_MOMENTS])
 		moment[i] = moment[2 * i + 1];
 }
 
-static void fill(struct as_heap_tally *t, uint32_t to)
+/* NULL: the tally had no bytes at any of them, and has none now. */
+static struct as_heap_moments *moments_of(struct as_heap *h, struct as_heap_tally *t)
 {
-	for (uint32_t i = t->nmoments; i < to; i++)
-		t->moment[i] = (float)t->live.bytes;
+	if (!t->moments && !t->live.bytes)
+		return NULL;
+	if (!t->moments) {
+		as_vec_push(&h->moments, (struct as_heap_moments){0});
+		t->moments = (uint32_t)h->moments.n;
+	}
+	return &h->moments.v[t->moments - 1];
+}
+
+static void fill(struct as_heap_moments *m, const struct as_heap_tally *t, uint32_t to)
+{
+	for (uint32_t i = t->nmoments; m && i < to; i++)
+		m->bytes[i] = (float)t->live.bytes;
 }
 
 void as_heap_moments_catch_up(struct as_heap *h, struct as_heap_tally *t)
 {
-	uint32_t turns = h->moment_turn - t->moment_turn;
+	struct as_heap_moments *m = moments_of(h, t);
+	uint32_t turns = (uint8_t)(h->moment_turn - t->moment_turn);
 
 	/* After so many turns nothing is left of what was noted. */
 	for (turns = AS_MIN(turns, 4u); turns; turns--) {
-		fill(t, AS_HEAP_MOMENTS);
-		halve(t->moment);
+		fill(m, t, AS_HEAP_MOMENTS);
+		if (m)
+			halve(m->bytes);
 		t->nmoments = AS_HEAP_MOMENTS / 2;
 	}
-	fill(t, h->nmoments);
-	t->nmoments = h->nmoments;
-	t->moment_turn = h->moment_turn;
+	fill(m, t, h->nmoments);
+	t->nmoments = (uint8_t)h->nmoments;
+	t->moment_turn = (uint8_t)h->moment_turn;
 }
 
 static void pass_moments(struct as_heap *h)
@@ -112,20 +126,23 @@ void as_heap_slope(const struct as_heap *h, const struct as_heap_tally *t,
 		   struct as_heap_slope *ret)
 {
 	double n = t->nmoments, x_mean = (n - 1) / 2, y_mean = 0, xy = 0, xx = 0;
+	const float *bytes = t->moments ? h->moments.v[t->moments - 1].bytes : NULL;
 
 	*ret = (struct as_heap_slope){0};
 	if (t->nmoments < 2)
 		return;
 	ret->steps = t->nmoments - 1;
+	if (!bytes)
+		return;
 	for (uint32_t i = 0; i < t->nmoments; i++)
-		y_mean += (double)t->moment[i] / n;
+		y_mean += (double)bytes[i] / n;
 	for (uint32_t i = 0; i < t->nmoments; i++) {
 		double x = i - x_mean;
 
-		xy += x * ((double)t->moment[i] - y_mean);
+		xy += x * ((double)bytes[i] - y_mean);
 		xx += x * x;
 		if (i)
-			ret->rises += t->moment[i] > t->moment[i - 1];
+			ret->rises += bytes[i] > bytes[i - 1];
 	}
 	ret->bytes = xy / xx * ret->steps;
 }

@@ -67,11 +67,9 @@ static uint64_t churn(const struct as_histogram *ages)
 	return n;
 }
 
-static void set_growth(struct as_heap_writer *o, const struct as_heap_tally *t,
+static void set_growth(struct as_heap_writer *o, const struct as_heap_growth *g,
 		       struct as_rec_heap_stack *r)
 {
-	const struct as_heap_growth *g = t->growth;
-
 	o->last.n = 0;
 	if (!g)
 		return;
@@ -132,6 +130,7 @@ static void write_row(struct as_heap_writer *o, uint32_t process, const uint32_t
 		      const struct as_heap *h, size_t tally)
 {
 	const struct as_heap_tally *t = &h->tallies.v[tally];
+	const struct as_heap_rare *rare = as_heap_rare_of(h, t);
 	struct as_heap_slope slope;
 	struct as_rec_heap_stack r = {
 		.id = row_of[tally],
@@ -150,20 +149,20 @@ static void write_row(struct as_heap_writer *o, uint32_t process, const uint32_t
 		.peak_blocks = t->peak.blocks,
 		.peak_bytes = t->peak.bytes,
 		.churn_blocks = churn(&t->ages),
-		.zero = t->zero,
-		.failed = t->failed,
-		.remote_frees = t->remote_frees,
-		.exit_blocks = t->at_exit.blocks,
-		.exit_bytes = t->at_exit.bytes,
+		.zero = rare->zero,
+		.failed = rare->failed,
+		.remote_frees = rare->remote_frees,
+		.exit_blocks = rare->at_exit.blocks,
+		.exit_bytes = rare->at_exit.bytes,
 	};
 
 	if (t->key.stack != AS_HEAP_NO_STACK)
 		r.end = o->stacks->stacks.v[t->key.stack].end;
-	r.allocs_half = half(t->allocs_variance);
-	r.bytes_half = half(t->bytes_variance);
-	r.live_blocks_half = half(t->live.blocks_variance);
-	r.live_bytes_half = half(t->live.bytes_variance);
-	r.peak_bytes_half = half(t->peak.bytes_variance);
+	r.allocs_half = half(rare->allocs_variance);
+	r.bytes_half = half(rare->bytes_variance);
+	r.live_blocks_half = half(rare->live_blocks_variance);
+	r.live_bytes_half = half(rare->live_bytes_variance);
+	r.peak_bytes_half = half(rare->peak_bytes_variance);
 	as_heap_slope(h, t, &slope);
 	r.growth_bytes = (int64_t)slope.bytes;
 	r.growth_steps = slope.steps;
@@ -174,7 +173,7 @@ static void write_row(struct as_heap_writer *o, uint32_t process, const uint32_t
 	r.sizes = LIST(&o->sizes);
 	r.ages = LIST(&o->ages);
 	r.times = LIST(&o->times);
-	set_growth(o, t, &r);
+	set_growth(o, as_heap_growth_of(h, t), &r);
 	make_row_whole(o, h, &r);
 	as_write_heap_stack(o->w, &r);
 }
@@ -255,19 +254,20 @@ static void write_mark(struct as_heap_writer *o, const struct as_heap *h, uint32
 }
 
 /* Changes whenever a row does, but for its growth. */
-static uint64_t version_of(const struct as_heap_tally *t)
+static uint64_t version_of(const struct as_heap *h, const struct as_heap_tally *t)
 {
+	const struct as_heap_rare *rare = as_heap_rare_of(h, t);
 	uint64_t v = as_mix64(t->allocs + 1);
 
-	v = as_mix64(v ^ t->frees) ^ as_mix64(t->failed + t->remote_frees);
+	v = as_mix64(v ^ t->frees) ^ as_mix64(rare->failed + rare->remote_frees);
 	return as_mix64(v ^ t->peak.bytes) ^ as_mix64(t->live.bytes ^ t->bytes << 20);
 }
 
 /* A stack whose blocks all have rows that say who made them has none of its own. */
-static bool says_nothing(const struct as_heap_tally *t)
+static bool says_nothing(const struct as_heap *h, const struct as_heap_tally *t)
 {
-	return !t->allocs && !t->frees && !t->failed && !t->growth && !t->live.blocks &&
-	       !t->peak.blocks;
+	return !t->allocs && !t->frees && !as_heap_rare_of(h, t)->failed && !t->growth &&
+	       !t->live.blocks && !t->peak.blocks;
 }
 
 struct place {
@@ -295,7 +295,7 @@ static void add_rows(struct as_heap_writer *o, const struct as_heap *h,
 	for (uint32_t i = 0; i < h->tallies.n; i++) {
 		const struct as_heap_tally *t = &h->tallies.v[i];
 
-		if (so_far->row_of.v[i] == AS_HEAP_NONE && !says_nothing(t))
+		if (so_far->row_of.v[i] == AS_HEAP_NONE && !says_nothing(h, t))
 			as_vec_push(&fresh, (struct place){(uint64_t)(t->origin != 0) << 63 |
 								   stack_of(o, t) << 24 |
 								   (t->key.thread & 0xffffff),
@@ -315,7 +315,7 @@ static void write_rows(struct as_heap_writer *o, uint32_t process, const struct 
 {
 	add_rows(o, h, so_far);
 	as_vec_foreach (row, &so_far->rows) {
-		uint64_t version = version_of(&h->tallies.v[row->tally]);
+		uint64_t version = version_of(h, &h->tallies.v[row->tally]);
 
 		if (row->version == version && !last)
 			continue;

@@ -291,7 +291,9 @@ static void print_sums(const struct as_heap *h)
 
 	as_vec_foreach (t, &h->tallies) {
 		bytes += t->key.domain == AS_HEAP_BLOCKS ? t->bytes : 0;
-		variance += t->key.domain == AS_HEAP_BLOCKS ? t->bytes_variance : 0;
+		variance += t->key.domain == AS_HEAP_BLOCKS
+				    ? as_heap_rare_of(h, t)->bytes_variance
+				    : 0;
 	}
 	fprintf(out, "sum\t%lu\t%lu\t%lu\t%lu\t%lu\n", h->allocs, bytes, s->live.blocks,
 		s->live.bytes, s->peak.bytes);

@@ -147,25 +147,27 @@ static void step(struct oracle *o, struct as_heap *h, uint64_t want)
 
 /* Of a stack: its own tally, and those of blocks that others made and it changed. */
 struct sums {
-	struct as_heap_amount live, peak, made, made_peak;
+	struct as_heap_blocks live, peak, made, made_peak;
 	uint64_t allocs, bytes, frees, reallocs, chains, ages[64], sizes[64];
 };
 
-static void add_amount(struct as_heap_amount *to, const struct as_heap_amount *a)
+static void add_amount(struct as_heap_blocks *to, const struct as_heap_blocks *a)
 {
 	to->blocks += a->blocks;
 	to->bytes += a->bytes;
 }
 
-static void add_tally(struct sums *s, const struct as_heap_tally *t)
+static void add_tally(struct sums *s, const struct as_heap *h, const struct as_heap_tally *t)
 {
+	const struct as_heap_growth *g = as_heap_growth_of(h, t);
+
 	add_amount(&s->live, &t->live);
 	add_amount(&s->peak, &t->peak);
 	s->allocs += t->allocs;
 	s->bytes += t->bytes;
 	s->frees += t->frees;
-	s->reallocs += t->growth ? t->growth->reallocs : 0;
-	s->chains += t->growth ? t->growth->chains : 0;
+	s->reallocs += g ? g->reallocs : 0;
+	s->chains += g ? g->chains : 0;
 	for (uint32_t k = 0; k < 64; k++) {
 		s->ages[k] += as_histogram_get(&t->ages, k);
 		s->sizes[k] += as_histogram_get(&t->sizes, k);
@@ -180,7 +182,7 @@ static struct sums sums_of(const struct as_heap *h, uint32_t i)
 		const struct as_heap_tally *t = &h->tallies.v[k];
 
 		if (t->key.thread * STACKS + t->key.stack == i)
-			add_tally(&s, t);
+			add_tally(&s, h, t);
 		if ((t->origin ? t->origin - 1 : k) != i)
 			continue;
 		add_amount(&s.made, &t->live);
@@ -275,7 +277,7 @@ static void a_growing_vector_is_one_chain(void **unused)
 	}
 	assert_true(as_heap_free(h, 0, ptr));
 	as_heap_finish(h);
-	g = h->tallies.v[t].growth;
+	g = as_heap_growth_of(h, &h->tallies.v[t]);
 	assert_int_equal(g->reallocs, n);
 	assert_int_equal(g->chains, 1);
 	assert_int_equal(g->first_bytes, 32);
@@ -371,10 +373,10 @@ static void what_is_freed_at_exit_is_told_apart(void **unused)
 	assert_true(as_heap_free(h, 0, 0x2000));
 	assert_false(as_heap_free(h, 0, 0x4000));
 	as_heap_finish(h);
-	assert_int_equal(h->tallies.v[t].at_exit.blocks, 1);
-	assert_int_equal(h->tallies.v[t].at_exit.bytes, 20);
-	assert_int_equal(h->tallies.v[t].zero, 1);
-	assert_int_equal(h->tallies.v[t].failed, 1);
+	assert_int_equal(as_heap_rare_of(h, &h->tallies.v[t])->at_exit.blocks, 1);
+	assert_int_equal(as_heap_rare_of(h, &h->tallies.v[t])->at_exit.bytes, 20);
+	assert_int_equal(as_heap_rare_of(h, &h->tallies.v[t])->zero, 1);
+	assert_int_equal(as_heap_rare_of(h, &h->tallies.v[t])->failed, 1);
 	assert_int_equal(h->tallies.v[t].allocs, 3);
 	assert_int_equal(h->tallies.v[t].live.blocks, 1);
 	assert_int_equal(h->marks.v[0].live.bytes, 30);

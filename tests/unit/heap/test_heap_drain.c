@@ -536,11 +536,11 @@ static void what_happens_to_a_block_before_its_record_is_there_is_its_own(void *
 	t = &h->tallies.v[0];
 	assert_int_equal(t->key.thread, 0);
 	assert_int_equal(t->bytes, 27); /* the realloc adds 20 */
-	assert_int_equal(t->growth->first_bytes, 10);
-	assert_int_equal(t->growth->copied_bytes, 10);
-	assert_int_equal(t->growth->chains, 1);
+	assert_int_equal(as_heap_growth_of(h, t)->first_bytes, 10);
+	assert_int_equal(as_heap_growth_of(h, t)->copied_bytes, 10);
+	assert_int_equal(as_heap_growth_of(h, t)->chains, 1);
 	as_vec_foreach (one, &h->tallies)
-		remote += one->remote_frees;
+		remote += as_heap_rare_of(h, one)->remote_frees;
 	assert_int_equal(remote, 1); /* of the tally that knows who made the block */
 	bench_clear(&b);
 }

@@ -148,7 +148,7 @@ static void estimates(double ret[SUMS], double ret_variance[SUMS])
 	ret[BYTES] = ret_variance[BYTES] = 0;
 	as_vec_foreach (t, &heap->tallies) {
 		ret[BYTES] += (double)t->bytes;
-		ret_variance[BYTES] += t->bytes_variance;
+		ret_variance[BYTES] += as_heap_rare_of(heap, t)->bytes_variance;
 	}
 	ret[LIVE_BLOCKS] = (double)live->blocks;
 	ret_variance[LIVE_BLOCKS] = live->blocks_variance;
