@@ -13,16 +13,18 @@ struct as_drain_process {
 	struct as_map64 thread_of; /* tid -> thread of the heap */
 };
 
-struct as_drain_node { /* as told */
-	uint64_t avma;
-	uint32_t id, parent;
-	uint8_t flags, end;
-	bool known;
-};
-struct as_drain_leaf { /* of the same number; AS_HEAP_NONE: not looked for yet */
+struct as_drain_node {
+	uint64_t avma; /* as told, like parent, flags and end */
+	uint32_t parent;
+	/* AS_HEAP_NONE: not looked for since the process's mappings changed */
 	uint32_t stack;
-	uint32_t was;   /* its stack when modules were others */
 	uint32_t tally; /* of blocks; with AS_DRAIN_COMPLETE where the stack is */
+	uint8_t flags, end;
+	bool known; /* it was told */
+};
+struct as_drain_once { /* a node that one event names */
+	uint32_t id;
+	struct as_drain_node node;
 };
 #define AS_DRAIN_COMPLETE (1u << 31)
 
@@ -65,9 +67,10 @@ struct as_drain_ring {
 	uint32_t process; /* index; AS_HEAP_NONE: not wanted, or not known */
 	uint32_t tid, thread;
 	AS_VEC(struct as_drain_node) nodes;
-	AS_VEC(struct as_drain_leaf) leaves; /* as of that turn of the process's mappings */
-	uint32_t turn;
-	AS_VEC(struct as_drain_node) once;
+	AS_VEC(uint32_t)
+	was;           /* by node: its stack when modules were others; empty until they are */
+	uint32_t turn; /* of the process's mappings, that the nodes' stacks are of */
+	AS_VEC(struct as_drain_once) once;
 	/* what the target sums up: see pairs.c */
 	struct as_rt_tables *tables;
 	struct as_rt_sum_set *seen;    /* as taken over so far; NULL: nothing */

@@ -6,57 +6,57 @@
 
 _Static_assert(AS_LIVE_TALLIES <= AS_DRAIN_COMPLETE, "a bit is free");
 
-#define NEW_LEAF ((struct as_drain_leaf){AS_HEAP_NONE, AS_HEAP_NONE, AS_HEAP_NONE})
+#define NO_NODE ((struct as_drain_node){.stack = AS_HEAP_NONE, .tally = AS_HEAP_NONE})
 
 enum { ONCE_MAX = 1 << 14, DEPTH_MAX = 1 << 14 };
 
 void as_drain_nodes_reset(struct as_drain_ring *r)
 {
 	r->nodes.n = 0;
-	r->leaves.n = 0;
+	r->was.n = 0;
 	r->once.n = 0;
-	as_vec_push(&r->leaves, NEW_LEAF); /* no stack */
+	as_vec_push(&r->nodes, NO_NODE); /* of what has no stack */
 }
 
 void as_drain_nodes_clear(struct as_drain_ring *r)
 {
 	as_vec_clear(&r->nodes);
-	as_vec_clear(&r->leaves);
+	as_vec_clear(&r->was);
 	as_vec_clear(&r->once);
 }
 
 void as_drain_node_add(struct as_drain_ring *r, const struct as_rt_rec_node *rec)
 {
 	const struct as_drain_node n = {
-		.id = rec->id,
-		.parent = rec->parent,
 		.avma = rec->avma,
+		.parent = rec->parent,
+		.stack = AS_HEAP_NONE,
+		.tally = AS_HEAP_NONE,
 		.flags = (uint8_t)rec->flags,
 		.end = (uint8_t)(rec->end < AS_END_COUNT_ ? rec->end : AS_END_BAD),
 		.known = true};
 
 	if (rec->id & AS_RT_NODE_ONCE) {
 		if (r->once.n < ONCE_MAX)
-			as_vec_push(&r->once, n);
+			as_vec_push(&r->once, (struct as_drain_once){rec->id, n});
 		return;
 	}
 	if (!rec->id || rec->id >= AS_RT_NODES)
 		return;
 	while (r->nodes.n <= rec->id)
-		as_vec_push(&r->nodes, (struct as_drain_node){0});
-	while (r->leaves.n <= rec->id)
-		as_vec_push(&r->leaves, NEW_LEAF);
+		as_vec_push(&r->nodes, NO_NODE);
 	r->nodes.v[rec->id] = n;
-	r->leaves.v[rec->id] = NEW_LEAF;
+	if (rec->id < r->was.n)
+		r->was.v[rec->id] = AS_HEAP_NONE;
 }
 
-static const struct as_drain_node *find(const struct as_drain_ring *r, uint32_t id)
+static struct as_drain_node *find(const struct as_drain_ring *r, uint32_t id)
 {
 	if (!(id & AS_RT_NODE_ONCE))
 		return id < r->nodes.n && r->nodes.v[id].known ? &r->nodes.v[id] : NULL;
 	for (size_t i = r->once.n; i-- > 0;) {
 		if (r->once.v[i].id == id)
-			return &r->once.v[i];
+			return &r->once.v[i].node;
 	}
 	return NULL;
 }
@@ -67,11 +67,14 @@ static void follow_turn(struct as_drain_ring *r, const struct as_drain_process *
 	if (r->turn == p->turn)
 		return;
 	r->turn = p->turn;
-	as_vec_foreach (leaf, &r->leaves) {
-		uint32_t was = leaf->stack != AS_HEAP_NONE ? leaf->stack : leaf->was;
+	while (r->was.n < r->nodes.n)
+		as_vec_push(&r->was, AS_HEAP_NONE);
+	for (size_t i = 0; i < r->nodes.n; i++) {
+		struct as_drain_node *n = &r->nodes.v[i];
 
-		*leaf = NEW_LEAF;
-		leaf->was = was;
+		if (n->stack != AS_HEAP_NONE)
+			r->was.v[i] = n->stack;
+		n->stack = n->tally = AS_HEAP_NONE;
 	}
 }
 
@@ -108,8 +111,8 @@ static bool climb(struct as_heap_drain *d, const struct as_drain_ring *r, uint32
 
 		if (!n || d->path.n >= DEPTH_MAX)
 			return false;
-		if (!(id & AS_RT_NODE_ONCE) && r->leaves.v[id].stack != AS_HEAP_NONE) {
-			*ret = r->leaves.v[id].stack;
+		if (n->stack != AS_HEAP_NONE) {
+			*ret = n->stack;
 			return true;
 		}
 		as_vec_push(&d->path, id);
@@ -118,12 +121,14 @@ static bool climb(struct as_heap_drain *d, const struct as_drain_ring *r, uint32
 	return true;
 }
 
-/* Where no module is any more a block may still be told that code which was there allocated. */
-static bool is_unloaded(const struct as_heap_drain *d, const struct as_drain_ring *r,
-			uint32_t id, uint32_t frame)
+/* The node's stack of before, where no module is any more: a block may still be told that code which was
+ * there allocated. AS_HEAP_NONE: there is one, or none was. */
+static uint32_t unloaded(const struct as_heap_drain *d, const struct as_drain_ring *r,
+			 uint32_t id, uint32_t frame)
 {
-	return !(id & AS_RT_NODE_ONCE) && r->leaves.v[id].was != AS_HEAP_NONE &&
-	       d->stacks->frames.v[frame].module == AS_HEAP_NONE;
+	return id < r->was.n && d->stacks->frames.v[frame].module == AS_HEAP_NONE
+		       ? r->was.v[id]
+		       : AS_HEAP_NONE;
 }
 
 static uint32_t stack_of(struct as_heap_drain *d, struct as_drain_ring *r,
@@ -137,7 +142,7 @@ static uint32_t stack_of(struct as_heap_drain *d, struct as_drain_ring *r,
 	}
 	while (d->path.n) {
 		uint32_t at = d->path.v[--d->path.n];
-		const struct as_drain_node *n = find(r, at);
+		struct as_drain_node *n = find(r, at);
 		struct as_heap_stack s = {.parent = up, .end = n->end};
 
 		if (up != AS_HEAP_NONE && !(n->flags & AS_RT_NODE_TRUNCATED))
@@ -145,12 +150,13 @@ static uint32_t stack_of(struct as_heap_drain *d, struct as_drain_ring *r,
 		s.frame = frame_of(d, p, n->avma, n->flags & AS_RT_NODE_EXACT);
 		if (s.frame == AS_HEAP_NONE)
 			return AS_HEAP_NONE;
-		up = is_unloaded(d, r, at, s.frame) ? r->leaves.v[at].was
-						    : as_heap_stack_of(d->stacks, &s);
+		up = unloaded(d, r, at, s.frame);
+		if (up == AS_HEAP_NONE)
+			up = as_heap_stack_of(d->stacks, &s);
 		if (up == AS_HEAP_NONE)
 			return up;
 		if (!(at & AS_RT_NODE_ONCE))
-			r->leaves.v[at].stack = up;
+			n->stack = up;
 	}
 	return up;
 }
@@ -182,12 +188,12 @@ uint32_t as_drain_tally_many(struct as_heap_drain *d, struct as_drain_ring *r, u
 			     enum as_heap_domain domain, uint64_t n_events)
 {
 	struct as_drain_process *p = &d->processes.v[r->process];
-	bool kept = node < r->leaves.n && domain == AS_HEAP_BLOCKS, complete;
+	bool kept = node < r->nodes.n && domain == AS_HEAP_BLOCKS, complete;
 	uint32_t stack, tally;
 
 	follow_turn(r, p);
-	if (kept && r->leaves.v[node].tally != AS_HEAP_NONE) {
-		tally = r->leaves.v[node].tally;
+	if (kept && r->nodes.v[node].tally != AS_HEAP_NONE) {
+		tally = r->nodes.v[node].tally;
 		complete = tally & AS_DRAIN_COMPLETE;
 		tally &= ~AS_DRAIN_COMPLETE;
 	} else {
@@ -196,7 +202,7 @@ uint32_t as_drain_tally_many(struct as_heap_drain *d, struct as_drain_ring *r, u
 			stack != AS_HEAP_NONE && d->stacks->stacks.v[stack].end == AS_END_ROOT;
 		tally = tally_of(d, r, stack, domain);
 		if (kept && (stack != AS_HEAP_NONE || !node))
-			r->leaves.v[node].tally = tally | (complete ? AS_DRAIN_COMPLETE : 0);
+			r->nodes.v[node].tally = tally | (complete ? AS_DRAIN_COMPLETE : 0);
 	}
 	if (complete)
 		p->pub.complete += n_events;
