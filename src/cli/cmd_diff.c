@@ -113,7 +113,8 @@ static const struct as_option diff_options[] = {
 	 .max = 1e9,
 	 .def_text = "10",
 	 .group = "Output",
-	 .help = "at most N rows that are not resolved; those that are, are all shown"},
+	 .help = "at most N rows that are not resolved; those that are, and those of a tenth "
+		 "of the time, are all shown"},
 	{.name = "full-names",
 	 .type = AS_OPT_FLAG,
 	 .at = offsetof(struct diff_args, full_names),

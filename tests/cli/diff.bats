@@ -25,6 +25,20 @@ runs() {
 	golden diff-200
 }
 
+@test "what takes much is in the table, also where nothing changed" {
+	runs run 1 2
+	assay diff --format json run1.assay run2.assay >d.json
+	run -0 assay diff --top 1 run1.assay run2.assay
+	[[ $output == *'no difference is resolved'* ]]
+	python3 - "$output" <<-'END'
+		import json, sys
+		rows = json.load(open("d.json"))["rows"]
+		much = [r["name"] for r in rows if r["share_a"] + r["share_b"] >= 0.2]
+		assert len(much) > 1, much
+		assert not [n for n in much if n.split("::")[-1] not in sys.argv[1]], much
+	END
+}
+
 @test "the tree has resolved branches first and counts the rest" {
 	runs run 1 2 3
 	runs rebuilt 2 4 5

@@ -9,7 +9,9 @@
 
 enum { UNRESOLVED_SHOWN = 10, CPU_WIDTH = 100, SIDES_WIDTH = 120 };
 
-static const double LITTLE = 0.002; /* of both sides together: no news while not resolved */
+/* Of both sides together. */
+static const double LITTLE = 0.002; /* no news while not resolved */
+static const double MUCH = 0.2;     /* that nothing changed is news */
 
 static void add_points(struct as_buf *out, const struct as_diff_row *r)
 {
@@ -156,15 +158,16 @@ static size_t make_table(const struct as_diff_view *v, enum section section,
 
 	as_diff_columns(d, style, as_report_by_word(d->request.query.by, false), t);
 	as_vec_foreach (r, &d->rows) {
-		bool resolved = r->change >= AS_CHANGE_UP;
+		double share = r->a.share.value + r->b.share.value;
+		bool always = r->change >= AS_CHANGE_UP || share >= MUCH;
 
 		if (section_of(r) != section)
 			continue;
-		if (!resolved && (left == 0 || r->a.share.value + r->b.share.value < LITTLE)) {
+		if (!always && (left == 0 || share < LITTLE)) {
 			hidden++;
 			continue;
 		}
-		left -= !resolved;
+		left -= !always;
 		as_diff_row(d, r, style, t);
 	}
 	return hidden;
