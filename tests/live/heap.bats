@@ -74,7 +74,7 @@ teardown() {
 	if command -v sqlite3; then
 		same sqlite3 :memory: "create table t(a, b); with recursive n(i) as (select 1 union all select i + 1 from n where i < 20000) insert into t select i, 'x' || i from n; select count(*), sum(length(b)), max(b) from t; select b from t where a % 997 = 0 order by b;"
 	fi
-	if command -v rg; then same rg -n assay_ "$BATS_TEST_DIRNAME/../../include"; fi
+	if command -v rg; then same rg --sort path -n assay_ "$BATS_TEST_DIRNAME/../../include"; fi
 	if command -v fdfind; then same fdfind -j1 bats "$BATS_TEST_DIRNAME"; fi
 }
 

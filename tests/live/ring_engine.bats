@@ -67,7 +67,7 @@ between() { # NAME WHICH LOW HIGH
 @test "frames larger than any copy are repaired from live memory" {
 	record -- "$W/deep" 3 30000 0.5
 	complete 0.95 250
-	between main total 0.95 1
+	between main total 0.85 1
 	record -- "$W/deep" 1 122336 0.5
 	complete 0.95 250
 }
@@ -75,28 +75,28 @@ between() { # NAME WHICH LOW HIGH
 @test "twenty thousand frames reach the thread's first one" {
 	record -- "$W/deep" 20000 100 0.5
 	complete 0.95 200
-	between main total 0.95 1
+	between main total 0.85 1
 }
 
 @test "a handler on an alternate stack leads back to who was interrupted" {
 	record -- "$W/stacks" altstack 0.5
 	complete 0.95 250
-	between victim total 0.94 1
+	between victim total 0.85 1
 	record -- "$W/stacks" plainsignal 0.5
 	complete 0.95 250
-	between victim total 0.94 1
+	between victim total 0.85 1
 }
 
 @test "a coroutine ends at its own first frame" {
 	record -- "$W/stacks" coroutine 0.5
 	complete 0.95 250
-	between spin total 0.94 1
+	between spin total 0.85 1
 }
 
 @test "vdso and vfork" {
 	record -- "$W/stacks" vdso 0.5
 	complete 0.95 100
-	between in_vdso total 0.9 1
+	between in_vdso total 0.85 1
 	record -F 4999 -- "$W/stacks" vfork 0.5
 	complete 0.95 10
 }
@@ -133,7 +133,7 @@ between() { # NAME WHICH LOW HIGH
 @test "text moved onto anonymous memory keeps its names" {
 	record -- "$W/remapped" 0.5
 	complete 0.95 250
-	between moved_work total 0.9 1
+	between moved_work total 0.85 1
 }
 
 @test "a program in step with the clock is measured right at 100 Hz" {

@@ -91,7 +91,7 @@ turns='round_trip;(shape_regs;shape_alloca;shape_plain;)*shape_regs;(shape_alloc
 }
 
 @test "200 programs of 4 ms" {
-	least=97
+	least=90
 	shown child_work "${ROOT}child_work" 0.3 -- "$W/processes" exec 200 0.004
 }
 
