@@ -101,6 +101,35 @@ void as_map64_clear(struct as_map64 *m)
 	*m = (struct as_map64){0};
 }
 
+void as_slots_reserve(struct as_slots *s,
+		      uint64_t (*hash_of)(const void *list, uint32_t number), const void *list)
+{
+	struct as_slots bigger = {.n = s->n, .cap = s->cap ? 2 * s->cap : 64};
+
+	if ((s->n + 1) * 5 <= s->cap * 3)
+		return;
+	bigger.slot = as_xarray(bigger.cap, sizeof *bigger.slot);
+	memset(bigger.slot, 0, bigger.cap * sizeof *bigger.slot);
+	for (size_t i = 0; i < s->cap; i++) {
+		size_t at;
+
+		if (!s->slot[i])
+			continue;
+		at = as_slots_home(&bigger, hash_of(list, s->slot[i] - 1));
+		while (bigger.slot[at])
+			at = as_slots_next(&bigger, at);
+		bigger.slot[at] = s->slot[i];
+	}
+	free(s->slot);
+	*s = bigger;
+}
+
+void as_slots_clear(struct as_slots *s)
+{
+	free(s->slot);
+	*s = (struct as_slots){0};
+}
+
 static uint32_t *intern_probe(const struct as_intern *in, const char *p, size_t n,
 			      uint32_t hash)
 {

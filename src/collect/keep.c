@@ -58,25 +58,17 @@ struct as_keep {
 static uint32_t *sum_totals(const struct as_recorder *r)
 {
 	uint32_t *total = as_xcalloc(r->places.n + 1, sizeof *total);
-	uint64_t *key = as_xcalloc(r->nnodes + 1u, sizeof *key);
-	uint64_t *sum = as_xcalloc(r->nnodes + 1u, sizeof *sum);
+	uint64_t *sum = as_xcalloc(r->nodes.n + 1, sizeof *sum);
 
-	for (size_t i = 0; i < r->node_ids.cap; i++) {
-		const struct as_map64_slot *s = &r->node_ids.slot[i];
+	for (size_t i = r->nodes.n; i-- > 0;) {
+		const struct as_rec_node *n = &r->nodes.v[i];
+		uint64_t here = sum[i] + n->samples;
 
-		if (s->key != UINT64_MAX && s->val < r->nnodes)
-			key[s->val] = s->key;
+		if (n->parent)
+			sum[n->parent - 1] += here;
+		if (n->place < r->places.n)
+			total[n->place] = (uint32_t)AS_MIN(total[n->place] + here, r->samples);
 	}
-	for (uint32_t i = r->nnodes; i-- > 0;) {
-		uint32_t parent = (uint32_t)(key[i] >> 32), place = (uint32_t)key[i];
-		uint64_t here = sum[i] + r->node_samples.v[i];
-
-		if (parent)
-			sum[parent - 1] += here;
-		if (place < r->places.n)
-			total[place] = (uint32_t)AS_MIN(total[place] + here, r->samples);
-	}
-	free(key);
 	free(sum);
 	return total;
 }

@@ -48,8 +48,8 @@ void as_recorder_free(struct as_recorder *r)
 	as_vec_clear(&r->cpus);
 	as_vec_clear(&r->jits);
 	as_map64_clear(&r->place_ids);
-	as_map64_clear(&r->node_ids);
-	as_vec_clear(&r->node_samples);
+	as_slots_clear(&r->node_ids);
+	as_vec_clear(&r->nodes);
 	as_map64_clear(&r->stack_memo);
 	as_map64_clear(&r->proc_by_pid);
 	as_map64_clear(&r->thr_by_tid);
@@ -97,19 +97,51 @@ static uint32_t intern_place(struct as_recorder *r, const struct as_raw_frame *f
 	}
 }
 
+static uint64_t hash_node(const void *list, uint32_t id)
+{
+	const struct as_rec_node *n = (const struct as_rec_node *)list + id;
+
+	return as_mix64((uint64_t)n->parent << 32 | n->place);
+}
+
+/* Where the node is in node_ids, or would be. */
+static size_t find_node(const struct as_recorder *r, const struct as_rec_node *want)
+{
+	size_t at;
+
+	for (at = as_slots_home(&r->node_ids, hash_node(want, 0)); r->node_ids.slot[at];
+	     at = as_slots_next(&r->node_ids, at)) {
+		const struct as_rec_node *n = &r->nodes.v[r->node_ids.slot[at] - 1];
+
+		if (n->parent == want->parent && n->place == want->place)
+			break;
+	}
+	return at;
+}
+
+bool as_rec_is_root(const struct as_recorder *r, uint32_t place)
+{
+	const struct as_rec_node root = {.place = place};
+
+	return r->nodes.n && r->node_ids.slot[find_node(r, &root)];
+}
+
 /* parent and result: node id + 1. */
 static uint32_t intern_node(struct as_recorder *r, uint32_t parent, uint32_t place)
 {
-	bool fresh;
-	uint64_t *slot = as_map64_put(&r->node_ids, (uint64_t)parent << 32 | place, &fresh);
+	const struct as_rec_node node = {.parent = parent, .place = place};
+	size_t at;
 
-	if (fresh) {
-		*slot = r->nnodes++;
-		as_vec_push(&r->node_samples, 0);
-		as_write_stack(r->w, &(struct as_rec_stack){
-					     .id = *slot, .parent = parent, .frame = place});
+	as_slots_reserve(&r->node_ids, hash_node, r->nodes.v);
+	at = find_node(r, &node);
+	if (!r->node_ids.slot[at]) {
+		as_slots_put(&r->node_ids, at, (uint32_t)r->nodes.n);
+		as_write_stack(r->w, &(struct as_rec_stack){.id = r->nodes.n,
+							    .parent = parent,
+							    .frame = place});
+		as_vec_push(&r->nodes, node);
 	}
-	return (uint32_t)*slot + 1;
+	return r->node_ids.slot[at];
 }
 
 static uint32_t add_frames(struct as_recorder *r, uint32_t node,
@@ -175,7 +207,7 @@ static void count_leaf(struct as_recorder *r, const struct as_raw_frame *leaf, u
 {
 	add_saturated(&r->places.v[intern_place(r, leaf)].samples, n);
 	if (node)
-		add_saturated(&r->node_samples.v[node - 1], n);
+		add_saturated(&r->nodes.v[node - 1].samples, n);
 }
 
 void as_recorder_weigh(struct as_recorder *r, uint32_t node, const struct as_raw_frame *leaf,

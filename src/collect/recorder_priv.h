@@ -58,6 +58,12 @@ struct as_rec_jit {
 	struct as_perfmap *map;
 };
 
+struct as_rec_node {
+	uint32_t parent; /* id + 1; 0: none */
+	uint32_t place;
+	uint32_t samples; /* in which it was the leaf; saturates */
+};
+
 struct as_recorder {
 	struct as_session_writer *w;
 	struct as_image *im;
@@ -65,9 +71,8 @@ struct as_recorder {
 	AS_VEC(struct as_rec_place) places;
 	/* hash of (addr, module, flags) -> id, probed on collision */
 	struct as_map64 place_ids;
-	uint32_t nnodes;
-	AS_VEC(uint32_t) node_samples; /* in which it was the leaf, by node id; saturates */
-	struct as_map64 node_ids;      /* parent+1 << 32 | frame -> node id */
+	AS_VEC(struct as_rec_node) nodes; /* by id */
+	struct as_slots node_ids;
 	struct as_map64 stack_memo; /* hash of a raw stack -> node id + 1; emptied when large */
 
 	AS_VEC(struct as_rec_mod) mods;
@@ -92,6 +97,8 @@ struct as_recorder {
 };
 
 /* Thread id for a sample or event; created when unknown. */
+/* Whether a stack has the place as its outermost frame. */
+bool as_rec_is_root(const struct as_recorder *r, uint32_t place);
 uint32_t as_rec_thread(struct as_recorder *r, uint64_t time_ns, pid_t pid, pid_t tid);
 /* Session id of the module that holds kernel address addr. */
 uint32_t as_rec_kernel_module(struct as_recorder *r, uint64_t addr);

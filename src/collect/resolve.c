@@ -219,7 +219,7 @@ static void correct_roots(struct as_resolver *v, const struct as_module *m, uint
 	for (size_t i = 0; i < n; i++) {
 		const struct as_rec_place *p = &v->r->places.v[v->places[i]];
 
-		if (addrs[i] == p->addr || !as_map64_get(&v->r->node_ids, v->places[i]))
+		if (addrs[i] == p->addr || !as_rec_is_root(v->r, v->places[i]))
 			continue;
 		if (!e) {
 			int fd = m->image ? -1 : fcntl(m->fd, F_DUPFD_CLOEXEC, 0);

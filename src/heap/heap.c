@@ -12,6 +12,7 @@
  * are older than OLD are made that old again, so that none seems young. */
 #define SWEEP_ALLOCS 2048u
 #define OLD          (AS_LIVE_BIRTHS / 2)
+#define NO_TALLY     UINT32_MAX
 
 struct as_heap *as_heap_new(uint64_t start_ns)
 {
@@ -57,9 +58,8 @@ void as_heap_free_all(struct as_heap *h)
 	as_vec_clear(&h->marks);
 	as_vec_clear(&h->ranges);
 	as_vec_clear(&h->unmapped);
-	as_map64_clear(&h->tally_of);
+	as_slots_clear(&h->tally_of);
 	as_map64_clear(&h->flow_of);
-	as_map64_clear(&h->pair_of);
 	as_heap_leaks_free(h->leaks);
 	as_heap_resident_free(h->resident);
 	as_live_clear(&h->live);
@@ -85,18 +85,52 @@ static uint32_t overflow_tally(struct as_heap *h, const struct as_heap_key *key)
 	return h->overflow - 1;
 }
 
+/* ---- tallies by what they are sums of ---- */
+
+static uint64_t hash_key(const struct as_heap_key *key, uint32_t origin)
+{
+	return as_mix64(
+		((uint64_t)key->thread << 33 ^ (uint64_t)key->stack << 1 ^ key->domain) +
+		as_mix64(origin));
+}
+
+static uint64_t hash_of(const void *list, uint32_t number)
+{
+	const struct as_heap_tally *t = (const struct as_heap_tally *)list + number;
+
+	return hash_key(&t->key, t->origin);
+}
+
+/* NO_TALLY: there is none, and *ret_at is where it goes. */
+static uint32_t find_tally(struct as_heap *h, const struct as_heap_key *key, uint32_t origin,
+			   size_t *ret_at)
+{
+	size_t at;
+
+	as_slots_reserve(&h->tally_of, hash_of, h->tallies.v);
+	for (at = as_slots_home(&h->tally_of, hash_key(key, origin)); h->tally_of.slot[at];
+	     at = as_slots_next(&h->tally_of, at)) {
+		const struct as_heap_tally *t = &h->tallies.v[h->tally_of.slot[at] - 1];
+
+		if (t->key.thread == key->thread && t->key.stack == key->stack &&
+		    t->key.domain == key->domain && t->origin == origin)
+			return h->tally_of.slot[at] - 1;
+	}
+	*ret_at = at;
+	return NO_TALLY;
+}
+
 uint32_t as_heap_tally(struct as_heap *h, const struct as_heap_key *key)
 {
-	uint64_t k = (uint64_t)key->thread << 33 | (uint64_t)key->stack << 1 | key->domain;
-	const uint64_t *found = as_map64_get(&h->tally_of, k);
-	uint32_t t;
+	size_t at;
+	uint32_t t = find_tally(h, key, 0, &at);
 
-	if (found)
-		return (uint32_t)*found;
+	if (t != NO_TALLY)
+		return t;
 	if (h->tallies.n >= AS_LIVE_TALLIES - 1)
 		return overflow_tally(h, key);
 	t = new_tally(h, key);
-	*as_map64_put(&h->tally_of, k, NULL) = t;
+	as_slots_put(&h->tally_of, at, t);
 	return t;
 }
 
@@ -105,20 +139,19 @@ static uint32_t pair_tally(struct as_heap *h, uint32_t tally, uint32_t old)
 {
 	const struct as_heap_key key = h->tallies.v[tally].key;
 	uint32_t origin = h->tallies.v[old].origin ? h->tallies.v[old].origin - 1 : old;
-	uint64_t k = (uint64_t)tally << 32 | origin;
-	const uint64_t *found;
 	uint32_t t;
+	size_t at;
 
 	if (origin == tally)
 		return tally;
-	found = as_map64_get(&h->pair_of, k);
-	if (found)
-		return (uint32_t)*found;
+	t = find_tally(h, &key, origin + 1, &at);
+	if (t != NO_TALLY)
+		return t;
 	if (h->tallies.n >= AS_LIVE_TALLIES / 2)
 		return tally;
 	t = new_tally(h, &key);
 	h->tallies.v[t].origin = origin + 1;
-	*as_map64_put(&h->pair_of, k, NULL) = t;
+	as_slots_put(&h->tally_of, at, t);
 	return t;
 }
 

@@ -201,8 +201,8 @@ struct as_heap {
 	AS_VEC(struct as_heap_mark) marks;
 	AS_VEC(struct as_heap_range) ranges;   /* sorted, apart */
 	AS_VEC(struct as_heap_range) unmapped; /* what the last unmap took */
-	struct as_map64 tally_of, flow_of;
-	struct as_map64 pair_of; /* tally of a change and its block's origin -> tally */
+	struct as_slots tally_of;              /* but for the overflow */
+	struct as_map64 flow_of;
 	uint32_t next_sweep;
 	/* Of the last look at the process (snapshot/snapshot.h); NULL: none. The heap's. */
 	struct as_heap_leaks *leaks;

@@ -28,48 +28,33 @@ uint32_t as_heap_frame_of(struct as_heap_stacks *s, const struct as_heap_frame *
 	}
 }
 
-/* The slot of a stack, or the empty one where it would go. The table has numbers alone: so it stays in the
- * caches of the processor longer, and what was seen lately does too. */
-static uint32_t *slot_of(const struct as_heap_stacks *s, const struct as_heap_stack *want)
+static uint64_t hash_of(const void *list, uint32_t number)
 {
-	uint64_t key = (uint64_t)want->parent << 32 | want->frame;
-	size_t i = as_mix64(key ^ (uint64_t)want->end << 27) & (s->nslots - 1);
+	const struct as_heap_stack *k = (const struct as_heap_stack *)list + number;
 
-	for (; s->slot[i]; i = (i + 1) & (s->nslots - 1)) {
-		const struct as_heap_stack *have = &s->stacks.v[s->slot[i] - 1];
-
-		if (have->parent == want->parent && have->frame == want->frame &&
-		    have->end == want->end)
-			break;
-	}
-	return &s->slot[i];
-}
-
-static void grow_slots(struct as_heap_stacks *s)
-{
-	free(s->slot);
-	s->nslots = s->nslots ? 2 * s->nslots : 1024;
-	s->slot = as_xcalloc(s->nslots, sizeof *s->slot);
-	for (uint32_t i = 0; i < s->stacks.n; i++)
-		*slot_of(s, &s->stacks.v[i]) = i + 1;
+	return as_mix64(((uint64_t)k->parent << 32 | k->frame) ^ (uint64_t)k->end << 27);
 }
 
 uint32_t as_heap_stack_of(struct as_heap_stacks *s, const struct as_heap_stack *want)
 {
-	uint32_t *at;
+	size_t at;
 
 	if (s->stacks.n >= AS_HEAP_STACKS_MAX) {
 		s->refused++;
 		return AS_HEAP_NONE;
 	}
-	if ((s->stacks.n + 1) * 5 > s->nslots * 3)
-		grow_slots(s);
-	at = slot_of(s, want);
-	if (!*at) {
-		as_vec_push(&s->stacks, *want);
-		*at = (uint32_t)s->stacks.n;
+	as_slots_reserve(&s->stack_of, hash_of, s->stacks.v);
+	for (at = as_slots_home(&s->stack_of, hash_of(want, 0)); s->stack_of.slot[at];
+	     at = as_slots_next(&s->stack_of, at)) {
+		const struct as_heap_stack *have = &s->stacks.v[s->stack_of.slot[at] - 1];
+
+		if (have->parent == want->parent && have->frame == want->frame &&
+		    have->end == want->end)
+			return s->stack_of.slot[at] - 1;
 	}
-	return *at - 1;
+	as_slots_put(&s->stack_of, at, (uint32_t)s->stacks.n);
+	as_vec_push(&s->stacks, *want);
+	return (uint32_t)s->stacks.n - 1;
 }
 
 void as_heap_stacks_clear(struct as_heap_stacks *s)
@@ -77,7 +62,5 @@ void as_heap_stacks_clear(struct as_heap_stacks *s)
 	as_vec_clear(&s->frames);
 	as_vec_clear(&s->stacks);
 	as_map64_clear(&s->frame_of);
-	free(s->slot);
-	s->slot = NULL;
-	s->nslots = 0;
+	as_slots_clear(&s->stack_of);
 }

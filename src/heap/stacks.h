@@ -32,8 +32,7 @@ struct as_heap_stacks {
 	AS_VEC(struct as_heap_frame) frames;
 	AS_VEC(struct as_heap_stack) stacks;
 	struct as_map64 frame_of;
-	uint32_t *slot;   /* stacks by what they are: number + 1, 0: empty */
-	size_t nslots;    /* 0, or a power of two */
+	struct as_slots stack_of;
 	uint64_t refused; /* there was no room */
 };
 

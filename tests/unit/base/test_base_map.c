@@ -20,6 +20,47 @@ static void an_empty_map_has_nothing(void **state)
 	as_map64_clear(&m);
 }
 
+static uint64_t few_hashes(const void *list, uint32_t number)
+{
+	return ((const uint32_t *)list)[number] % 7 * 0x9e3779b97f4a7c15ull;
+}
+
+static uint32_t number_of(struct as_slots *s, const uint32_t *list, uint32_t value)
+{
+	size_t at = as_slots_home(s, few_hashes(&value, 0));
+
+	while (s->slot[at] && list[s->slot[at] - 1] != value)
+		at = as_slots_next(s, at);
+	return s->slot[at];
+}
+
+static void slots_find_what_the_list_has(void **state)
+{
+	enum { N = 3000 };
+	struct as_slots s = {0};
+	uint32_t list[N];
+
+	(void)state;
+	for (uint32_t i = 0; i < N; i++) {
+		size_t at;
+
+		as_slots_reserve(&s, few_hashes, list);
+		list[i] = i * i + 1;
+		assert_int_equal(number_of(&s, list, list[i]), 0);
+		at = as_slots_home(&s, few_hashes(list, i));
+		while (s.slot[at])
+			at = as_slots_next(&s, at);
+		as_slots_put(&s, at, i);
+	}
+	assert_int_equal(s.n, N);
+	assert_true(s.n * 5 <= s.cap * 3);
+	for (uint32_t i = 0; i < N; i++)
+		assert_int_equal(number_of(&s, list, i * i + 1), i + 1);
+	assert_int_equal(number_of(&s, list, 3), 0);
+	as_slots_clear(&s);
+	assert_null(s.slot);
+}
+
 static void a_new_value_is_zero_and_stays_put(void **state)
 {
 	struct as_map64 m = {0};
@@ -143,6 +184,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_empty_map_has_nothing),
+		cmocka_unit_test(slots_find_what_the_list_has),
 		cmocka_unit_test(a_new_value_is_zero_and_stays_put),
 		cmocka_unit_test(random_puts_and_deletions_agree_with_an_array),
 		cmocka_unit_test(a_large_map_finds_all),
