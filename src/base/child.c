@@ -64,6 +64,8 @@ static int spawn(const struct as_child_request *q, const int write_end[2], pid_t
 					 q->input ? q->input : "/dev/null", O_RDONLY, 0);
 	route(&actions, STDOUT_FILENO, q->output_to_errors ? STDERR_FILENO : write_end[0]);
 	route(&actions, STDERR_FILENO, write_end[1]);
+	if (q->held && *q->held >= 0) /* onto itself: it is not closed */
+		(void)posix_spawn_file_actions_adddup2(&actions, *q->held, *q->held);
 	if (q->folder)
 		posix_spawn_file_actions_addchdir_np(&actions, q->folder);
 	e = posix_spawnp(ret_pid, q->argv[0], &actions, &attr, (char *const *)q->argv,

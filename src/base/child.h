@@ -21,14 +21,15 @@
 #include "base/err.h"
 
 struct as_child_request {
-	const char *const *argv;         /* NULL-terminated; searched for in PATH */
-	const char *folder;              /* where it runs; NULL: here */
-	const char *input;               /* file for standard input; NULL: /dev/null */
-	char *const *environment;        /* NULL: ours */
-	double timeout_s;                /* 0: none */
-	size_t output_max;               /* bytes of each stream that are kept; 0: 64 MiB */
-	bool pass_errors, pass_output;   /* the stream is ours, and not kept */
-	bool output_to_errors;           /* standard output goes to our standard error */
+	const char *const *argv;       /* NULL-terminated; searched for in PATH */
+	const char *folder;            /* where it runs; NULL: here */
+	const char *input;             /* file for standard input; NULL: /dev/null */
+	char *const *environment;      /* NULL: ours */
+	double timeout_s;              /* 0: none */
+	size_t output_max;             /* bytes of each stream that are kept; 0: 64 MiB */
+	bool pass_errors, pass_output; /* the stream is ours, and not kept */
+	bool output_to_errors;         /* standard output goes to our standard error */
+	const int *held; /* a descriptor that it and what it starts have, too; NULL: none */
 	const volatile int *interrupted; /* set: it is ended; may be NULL */
 };
 

@@ -136,6 +136,7 @@ static int build_by_cargo(const struct as_project_request *q, struct as_project 
 		folder = as_xasprintf("%s/%s", tree->folder, p->trees.prefix);
 		cargo.folder = folder;
 		cargo.target_dir = tree->build;
+		cargo.held = &p->trees.lock;
 		for (size_t i = 0; i < AS_ARRAY_LEN(line_tables); i++)
 			as_vec_push(&env, line_tables[i]);
 		for (char **e = p->watch[side].environment.v; *e; e++) {
@@ -169,6 +170,7 @@ static int build_by_command(const struct as_project_request *q, struct as_projec
 							.environment = env,
 							.output_to_errors = true,
 							.pass_errors = true,
+							.held = &p->trees.lock,
 							.interrupted = q->interrupted},
 			     &c, err);
 

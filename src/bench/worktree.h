@@ -18,8 +18,9 @@
  *		base.out, head.out	for what is built
  *		tmp			emptied at each open
  *
- * n: the first that no other run holds. Folders of repositories go when they were not used for
- * AS_WORKTREES_DAYS, and the oldest where there are more than AS_WORKTREES_KEPT.
+ * n: the first that no other run holds, nor a build that goes on after its run was killed. Folders of
+ * repositories go when they were not used for AS_WORKTREES_DAYS, and the oldest where there are more than
+ * AS_WORKTREES_KEPT.
  *
  * Submodules are checked out from those of the caller's checkout where it has them. Thread rule: none.
  */

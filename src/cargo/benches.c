@@ -41,6 +41,7 @@ static int call(const struct as_cargo_benches_request *q, struct argv *a, struct
 						    .environment = env.v,
 						    .output_max = OUTPUT_MAX,
 						    .pass_errors = true,
+						    .held = q->held,
 						    .interrupted = q->interrupted},
 			 &c, err);
 	as_vec_clear(&env);

@@ -126,6 +126,7 @@ struct as_cargo_benches_request {
 	const char *const *words;
 	/* NAME=VALUE for cargo beside ours; NULL-terminated, may be NULL */
 	const char *const *environment;
+	const int *held;                 /* see base/child.h; may be NULL */
 	const volatile int *interrupted; /* may be NULL */
 };
 struct as_cargo_bench {

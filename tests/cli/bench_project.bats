@@ -266,14 +266,21 @@ elsewhere() { # the functions are the same, their places are not
 	[[ $output == *'benchmarks were not measured: interrupted'* ]]
 	# killed while it builds: nothing is left in the repository, and the next run is none the worse
 	git add . && git commit -qm many
-	assay bench --against main --build 'sleep 1; make -s speed' -- ./speed >/dev/null 2>&1 &
-	sleep 0.6
+	assay bench --against main --build 'touch ../begun; sleep 6; make -s speed' -- ./speed >/dev/null 2>&1 &
+	for _ in {1..100}; do
+		compgen -G "$XDG_CACHE_HOME/assay/bench/*/begun" >/dev/null && break
+		sleep 0.1
+	done
 	kill -KILL $!
 	wait $! || true
+	begun=$(compgen -G "$XDG_CACHE_HOME/assay/bench/*/begun")
 	[ -z "$(git worktree prune --dry-run -v)" ]
 	[ -z "$(git status --porcelain | grep -v -e out -e err)" ]
-	run -0 assay bench --against main --build 'make -s speed' --budget 1s -- ./speed '^b1$'
+	run -0 assay bench --against main --build 'touch ../mine; make -s speed' --budget 1s -- ./speed '^b1$'
 	[[ $output == *'b1 '* ]]
+	# the build goes on, and has the folder for itself until it ends
+	[ ! -e "${begun%/*}/mine" ]
+	compgen -G "${begun%-0/*}-1/mine"
 }
 
 @test 'cargo: every target that cargo bench runs, by whatever harness' {
