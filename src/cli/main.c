@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,12 +101,23 @@ static void as_cargo_subcommand(int argc, char **argv)
 		argv[1] = word;
 }
 
+/* Arrays that grow are freed at each step, whereupon glibc would put ever larger ones where freed memory
+ * is not given back: what a recording had would still be there beside the report. */
+static void give_arrays_back(void)
+{
+#ifdef M_MMAP_THRESHOLD
+	(void)mallopt(M_MMAP_THRESHOLD, AS_LARGE_BYTES / 2);
+	(void)mallopt(M_TRIM_THRESHOLD, 2 * AS_LARGE_BYTES);
+#endif
+}
+
 int main(int argc, char **argv)
 {
 	struct as_error err = {0};
 	struct as_common_args common = {0};
 	const struct as_cmd *cmd = NULL;
 
+	give_arrays_back();
 	as_cargo_subcommand(argc, argv);
 	guard_standard_fds();
 	survive_file_limit();
