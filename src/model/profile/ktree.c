@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The tree of keys: built from the stacks that samples use, each walked once. */
 #include <stdlib.h>
+#include <string.h>
 #include "model/profile/profile_priv.h"
+
+static void clear_slots(struct as_ktree *t)
+{
+	t->slot = as_xarray(t->nslots, sizeof *t->slot);
+	memset(t->slot, 0, t->nslots * sizeof *t->slot);
+}
 
 void as_ktree_init(struct as_ktree *t, size_t expected)
 {
 	*t = (struct as_ktree){.nslots = 1024};
 	while (t->nslots < 2 * expected)
 		t->nslots *= 2;
-	t->slot = as_xcalloc(t->nslots, sizeof *t->slot);
+	clear_slots(t);
 	as_vec_push(&t->nodes, (struct as_knode){.parent = AS_NONE, .key = AS_NONE});
 }
 
@@ -27,7 +34,7 @@ static void grow(struct as_ktree *t)
 {
 	free(t->slot);
 	t->nslots *= 2;
-	t->slot = as_xcalloc(t->nslots, sizeof *t->slot);
+	clear_slots(t);
 	for (uint32_t i = 1; i < t->nodes.n; i++) {
 		uint64_t h = hash(t->nodes.v[i].parent, t->nodes.v[i].key);
 		size_t at = h & (t->nslots - 1);
