@@ -72,7 +72,7 @@ struct as_recorder {
 	/* hash of (addr, module, flags) -> id, probed on collision */
 	struct as_map64 place_ids;
 	AS_VEC(struct as_rec_node) nodes; /* by id */
-	struct as_slots node_ids;
+	struct as_slots node_ids;         /* by parent and place */
 	struct as_map64 stack_memo; /* hash of a raw stack -> node id + 1; emptied when large */
 
 	AS_VEC(struct as_rec_mod) mods;
@@ -96,9 +96,9 @@ struct as_recorder {
 	uint64_t taken;                 /* samples alone */
 };
 
-/* Thread id for a sample or event; created when unknown. */
 /* Whether a stack has the place as its outermost frame. */
 bool as_rec_is_root(const struct as_recorder *r, uint32_t place);
+/* Thread id for a sample or event; created when unknown. */
 uint32_t as_rec_thread(struct as_recorder *r, uint64_t time_ns, pid_t pid, pid_t tid);
 /* Session id of the module that holds kernel address addr. */
 uint32_t as_rec_kernel_module(struct as_recorder *r, uint64_t addr);
