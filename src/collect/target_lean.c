@@ -3,6 +3,7 @@
 #include "collect/target_priv.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -130,10 +131,20 @@ void as_lean_plan(struct as_lean *ret)
 	}
 }
 
+/* Of our heap, what nothing is in: it is a copy, ours keeps its pages. */
+static void give_free_memory_back(void)
+{
+#ifdef __GLIBC__
+	if (!SANITIZED)
+		(void)malloc_trim(0);
+#endif
+}
+
 void as_lean_become(const struct as_lean *l)
 {
 	int fd;
 
+	give_free_memory_back();
 	for (size_t i = 0; i < l->n; i++) {
 		/* A larger child is no fault. Code comes back from its file when it is run. */
 		if (l->v[i].is_code)
