@@ -78,8 +78,11 @@ void as_diff_match_clear(struct as_diff_match *d);
  */
 bool as_diff_find_inlinings(struct as_diff *d, const struct as_diff_match *m,
 			    struct as_diff_session *sessions, const bool knows[2]);
-/* Whether the debug information of the program's own module would tell inlined functions; ret_inlined:
- * the share of its weight that stands in such. */
+/*
+ * Whether the debug information of the program's own functions tells what is inlined into them; the
+ * language's library comes with its own, so it counts only where the program's module has nothing else.
+ * ret_inlined: the share of the same functions' weight that stands in inlined ones.
+ */
 bool as_diff_knows_inlines(const struct as_model *m, double *ret_inlined);
 
 /* The trees as one: d->nodes, and per node (node i is name i) names and the sessions' shares. */

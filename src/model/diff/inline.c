@@ -7,11 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/category.h"
 #include "model/diff/diff_priv.h"
 
-#define MOSTLY     0.9 /* of a function's weight */
-#define MIN_WEIGHT 10  /* samples that have the function, on each side */
-#define TAKEN_OVER 0.5 /* of the time of functions that are gone: its caller's own grew by */
+#define MOSTLY     0.9  /* of a function's weight */
+#define MIN_WEIGHT 10   /* samples that have the function, on each side */
+#define TAKEN_OVER 0.5  /* of the time of functions that are gone: its caller's own grew by */
+#define TOLD_MIN   0.02 /* of the program's own weight: in functions with others inlined */
 
 struct usage {
 	double own, inlined; /* weights of the frames it is in, as a frame or within one */
@@ -44,24 +46,47 @@ static bool is_program(const struct as_model *m, uint32_t module)
 	       strcmp(m->modules.v[module].name, slash ? slash + 1 : program) == 0;
 }
 
+/* Of samples in the program's module, by weight. */
+struct told {
+	double inlined, lines, all;
+};
+
+static void add_told(struct told *t, const struct told *more)
+{
+	t->inlined += more->inlined;
+	t->lines += more->lines;
+	t->all += more->all;
+}
+
 bool as_diff_knows_inlines(const struct as_model *m, double *ret_inlined)
 {
-	double inlined = 0, lines = 0, all = 0;
+	/* by function, + 1 */
+	AS_CLEANUP(as_free_autop) uint8_t *category = as_xcalloc(m->functions.n + 1, 1);
+	struct told whole = {0}, own = {0};
 
 	as_vec_foreach (s, &m->samples) {
 		const struct as_m_frame *f;
+		struct told more = {.all = s->weight};
+		uint32_t function;
 
 		if (s->stack == AS_NONE)
 			continue;
 		f = &m->frames.v[m->stacks.v[s->stack].frame];
 		if (!is_program(m, f->module))
 			continue;
-		all += s->weight;
-		inlined += f->nchain > 1 ? s->weight : 0;
-		lines += m->places.v[f->chain].line ? s->weight : 0;
+		more.inlined = f->nchain > 1 ? s->weight : 0;
+		more.lines = m->places.v[f->chain].line ? s->weight : 0;
+		add_told(&whole, &more);
+		function = m->places.v[f->chain + f->nchain - 1].function;
+		if (!category[function])
+			category[function] = 1 + (uint8_t)as_function_category(m, function);
+		if (category[function] == 1 + AS_CATEGORY_USER)
+			add_told(&own, &more);
 	}
-	*ret_inlined = all > 0 ? inlined / all : 0;
-	return inlined > 0 || lines > all / 2;
+	if (!(own.all > 0))
+		own = whole;
+	*ret_inlined = own.all > 0 ? own.inlined / own.all : 0;
+	return own.lines > own.all / 2 || *ret_inlined > TOLD_MIN;
 }
 
 /* u[name] of one session's frames, per mean sample weight. */

@@ -380,6 +380,53 @@ static void inlining_of_both_sides_is_no_news(void **state)
 	}
 }
 
+/* lines: of the program's own functions, and so what is inlined into them. std comes with its own. */
+static void make_stripped(struct as_model *m, bool lines, unsigned of_std)
+{
+	uint32_t fn[2], frame, places;
+
+	make_inlining(m, true, 300, 100, 600);
+	as_vec_push(&m->info, (struct as_m_info){"program", "/bin/app"});
+	places = (uint32_t)m->places.n;
+	fn[0] = hm_function(m, "std::inner", HM_APP);
+	fn[1] = hm_function(m, "std::outer", HM_APP);
+	m->functions.v[fn[0]].crate = m->functions.v[fn[1]].crate = "std";
+	frame = hm_frame(m, HM_APP, fn, 2);
+	hm_samples(m, 0, hm_stack(m, AS_NONE, frame), AS_END_ROOT, of_std);
+	if (lines)
+		return;
+	for (uint32_t i = 0; i < places; i++)
+		m->places.v[i].line = 0;
+	as_vec_foreach (f, &m->frames) {
+		if (f->chain < places) {
+			f->chain += f->nchain - 1;
+			f->nchain = 1;
+		}
+	}
+}
+
+/* However much of the time is in libraries with debug information: the program's own decides. */
+static void lines_of_a_library_are_not_the_programs(void **state)
+{
+	struct as_model m[2];
+	const struct as_model *p[2] = {&m[0], &m[1]};
+	static const unsigned of_std[] = {0, 1, 30, 3000};
+
+	for (size_t i = 0; i < 4 * AS_ARRAY_LEN(of_std); i++) {
+		struct as_diff_request q = {.a = p, .b = p + 1, .na = 1, .nb = 1};
+		bool a = i & 1, b = i & 2;
+		struct as_diff *d;
+
+		make_stripped(&m[0], a, of_std[i / 4]);
+		make_stripped(&m[1], b, of_std[i / 4]);
+		assert_int_equal(as_diff_make(&q, &d, NULL), AS_OK);
+		assert_int_equal(d->lacks_inlines, a == b ? 0 : a ? 2 : 1);
+		as_diff_free(d);
+		hm_clear(&m[0]);
+		hm_clear(&m[1]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -391,6 +438,7 @@ int main(void)
 		cmocka_unit_test(trials_of_a_session_are_runs),
 		cmocka_unit_test(what_one_side_inlines_counts_for_what_it_is_in),
 		cmocka_unit_test(inlining_of_both_sides_is_no_news),
+		cmocka_unit_test(lines_of_a_library_are_not_the_programs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
