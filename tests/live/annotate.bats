@@ -18,15 +18,15 @@ load runs
 			assert abs(f["total"] - 0.3) < 3 * half, f
 			hot = max((l for l in lines if l["parent"] is not None), key=lambda l: l["self"])
 			assert hot["function"] == "work" and hot["file"].endswith("workload.h"), hot
-			assert hot["of_function"]["code"] > 0.5, hot
-			# the loop's head or its body, which wait for the same word: where an interrupt lands differs by processor
-			assert hot["text"] and ("sink += i" in hot["text"] or "i < n" in hot["text"]), hot
+			# the loop's head and its body wait for the same word: where an interrupt lands differs by processor
+			loop = [l for l in lines if l["parent"] is not None and ("sink += i" in l["text"] or "i < n" in l["text"])]
+			assert hot in loop and sum(l["of_function"]["code"] for l in loop) > 0.9, loop
 			root = lines[hot["parent"]]
 			assert "work(n)" in lines[hot["parent"]]["text"] or root["file"].endswith("counted.c"), root
 			insns = d["instructions"]
 			assert all(i["text"] for i in insns), "code is missing"
 			best = max((i for i in insns if "self" in i), key=lambda i: i["self"])
-			assert best["line"] == hot["line"], (best, hot)
+			assert best["line"] in [l["line"] for l in loop], (best, loop)
 			assert abs(sum(i.get("self", 0) for i in insns) - f["code"]) < 1e-4
 		END
 		run -0 assay annotate --source-only spin_b c.assay
