@@ -15,6 +15,7 @@ enum {
 	TICK_RECORDS = 1024,
 	/* of a round: then rings are given back, and others may have the drain */
 	ROUND_RECORDS = 1 << 17,
+	ROUND_RINGS = 256,
 };
 
 struct as_heap_drain *as_heap_drain_new(const struct as_heap_area *area,
@@ -348,10 +349,13 @@ static void tell_timed(const struct as_heap_drain *d, struct as_drain_process *p
 				   (double)stamps);
 }
 
-/* Rings of threads that are gone are free for others. */
-static void give_back(struct as_heap_drain *d)
+/* Rings of threads that are gone are free for others. Their tables are read at last, which takes a while:
+ * not of all at a time, since those of others fill up. Returns how many. */
+static uint64_t give_back(struct as_heap_drain *d)
 {
-	for (size_t i = 0; i < d->rings.n; i++) {
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < d->rings.n && (d->last || n < ROUND_RINGS); i++) {
 		struct as_drain_ring *r = &d->rings.v[i];
 
 		if (!r->gone || r->wait != AS_DRAIN_EMPTY || r->at != (pos_of(r) & ~15ull))
@@ -361,14 +365,20 @@ static void give_back(struct as_heap_drain *d)
 		__atomic_store_n(&d->area.control->rings_full, 0, __ATOMIC_RELEASE);
 		__atomic_store_n(&d->area.control->owner[r->index], 0, __ATOMIC_RELEASE);
 		d->ring_of[r->index] = 0;
-		if (r->process != AS_HEAP_NONE) /* the number may be another thread's next */
+		if (r->process != AS_HEAP_NONE) { /* the number may be another thread's next */
 			(void)as_map64_del(&d->processes.v[r->process].thread_of, r->tid);
+			d->processes.v[r->process].nrings--;
+		}
 		clear_ring(r);
 		*r = d->rings.v[--d->rings.n];
 		if (i < d->rings.n)
 			d->ring_of[r->index] = (uint32_t)i + 1;
 		i--;
+		n++;
+		if (d->host.tick)
+			d->host.tick(d->host.ctx);
 	}
+	return n;
 }
 
 static bool is_stalled(const struct as_heap_drain *d)
@@ -413,8 +423,7 @@ uint64_t as_heap_drain_round(struct as_heap_drain *d, uint64_t now_ns)
 	if (d->orphans.n)
 		as_pairs_close_orphans(d, !d->queue.n && !is_stalled(d));
 	count_lost(d);
-	give_back(d);
-	return n;
+	return n + give_back(d);
 }
 
 void as_heap_drain_remapped(struct as_heap_drain *d, uint32_t pid)
@@ -433,7 +442,8 @@ void as_heap_drain_remapped(struct as_heap_drain *d, uint32_t pid)
 
 void as_heap_drain_gone(struct as_heap_drain *d, uint32_t index)
 {
-	find_rings(d);
+	if (index < d->area.context_max && !d->ring_of[index])
+		find_rings(d);
 	if (index < d->area.context_max && d->ring_of[index])
 		d->rings.v[d->ring_of[index] - 1].gone = true;
 }
@@ -447,6 +457,18 @@ void as_heap_drain_tell_full(struct as_heap_drain *d)
 	as_vec_foreach (r, &d->rings)
 		full = full && !r->gone;
 	__atomic_store_n(&d->area.control->rings_full, full, __ATOMIC_RELEASE);
+}
+
+bool as_heap_drain_is_read(const struct as_heap_drain *d, uint32_t pid)
+{
+	as_vec_foreach (r, &d->rings) {
+		bool is_new = r->process == AS_HEAP_NONE;
+		uint32_t whose = is_new ? r->ring->pid : d->processes.v[r->process].pub.pid;
+
+		if (whose == pid && r->at < (pos_of(r) & ~15ull))
+			return false;
+	}
+	return true;
 }
 
 static bool is_open(const struct as_heap_drain *d, uint32_t process)

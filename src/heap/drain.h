@@ -87,9 +87,11 @@ struct as_heap_drain *as_heap_drain_new(const struct as_heap_area *area,
 					const struct as_heap_host *host,
 					struct as_heap_stacks *stacks);
 void as_heap_drain_free(struct as_heap_drain *d);
-/* What is there now, about 131,072 records at most. Returns their number. now_ns: UINT64_MAX where the
- * targets stand still. */
+/* What is there now, about 131,072 records and 256 rings of threads that are gone at most. Returns how many
+ * of both. now_ns: UINT64_MAX where the targets stand still. */
 uint64_t as_heap_drain_round(struct as_heap_drain *d, uint64_t now_ns);
+/* After a round: whether a process that stands still has told nothing that is yet to be read. */
+bool as_heap_drain_is_read(const struct as_heap_drain *d, uint32_t pid);
 /*
  * Threads sum up pairs themselves (rt.h): so heaps lack blocks that are pending there, and pairs that
  * were not taken over yet. After one of these all is there, until as_heap_drain_hide, and no round may

@@ -7,7 +7,8 @@
 
 struct as_drain_process {
 	struct as_heap_drained pub;
-	uint32_t turn; /* of its mappings: from 1 */
+	uint32_t turn;   /* of its mappings: from 1 */
+	uint32_t nrings; /* of its threads */
 	uint64_t timed_ticks;
 	struct as_map64 frame_of;  /* avma << 1 | exact -> frame, of this turn */
 	struct as_map64 thread_of; /* tid -> thread of the heap */

@@ -65,9 +65,12 @@ static void begin_thread(struct as_heap_drain *d, struct as_drain_ring *r,
 	r->resets = 0;
 	r->time_ns = AS_MAX(r->time_ns, rec->clock_ns);
 	r->tid = rec->tid;
+	if (r->process != AS_HEAP_NONE)
+		d->processes.v[r->process].nrings--;
 	r->process = find_process(d, rec->pid, rec->clock_ns);
 	if (r->process == AS_HEAP_NONE)
 		return;
+	d->processes.v[r->process].nrings++;
 	r->thread = find_thread(d, &d->processes.v[r->process], rec->tid, rec->clock_ns);
 	as_heap_time(d->processes.v[r->process].pub.heap, r->thread, r->time_ns);
 }

@@ -450,20 +450,21 @@ void as_pairs_note_pending(struct as_heap_drain *d, struct as_drain_ring *r, uin
 void as_pairs_grant(struct as_heap_drain *d, struct as_drain_ring *r,
 		    const struct as_rt_rec_time *rec)
 {
+	const struct as_drain_process *p;
 	const struct as_heap *h;
-	int64_t room, n = 0;
+	int64_t room;
 
 	if (!sums_up(d) || r->process == AS_HEAP_NONE)
 		return;
 	as_pairs_note_pending(d, r,
 			      AS_MIN(rec->pending_blocks, AS_RT_PENDING_SETS * AS_RT_WAYS),
 			      AS_MIN(rec->pending_bytes, (uint64_t)AS_RT_PENDING_BYTES));
-	h = d->processes.v[r->process].pub.heap;
-	as_vec_foreach (other, &d->rings)
-		n += other->process == r->process;
+	p = &d->processes.v[r->process];
+	h = p->pub.heap;
 	room = (int64_t)(h->sum[AS_HEAP_BLOCKS].peak.bytes -
 			 h->sum[AS_HEAP_BLOCKS].live.bytes) -
 	       (int64_t)(h->untold.bytes - r->pending.bytes);
 	if (room > 0)
-		__atomic_store_n(&r->ring->grant, rec->told + room / n, __ATOMIC_RELAXED);
+		__atomic_store_n(&r->ring->grant, rec->told + room / p->nrings,
+				 __ATOMIC_RELAXED);
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * The second thread: reads the rings of all areas, sets their clocks, and gives back rings of threads that
- * have ended. It never waits for main: an area that main holds is passed over, with its clock set and
- * its heart beating.
+ * have ended. It never waits for main while that works: an area that main holds is passed over, with its
+ * clock set and its heart beating.
  */
 #include "track/track_priv.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -22,7 +21,6 @@
 #define REST_MAX_NS 1000000
 #define BUSY        256          /* records in a round: the next one is soon */
 #define NAME_NS     500000000ull /* so long after its begin a thread may get its name */
-#define FEW_RINGS   4            /* of a process: its threads are looked for one by one */
 #define MANY_ENDED  16           /* threads, since the last look: the next one is soon */
 #define LOOK_SHARE  4            /* long looks cost one in so many of the time, or so */
 
@@ -91,12 +89,14 @@ static void set_clocks(struct as_track *k)
 {
 	uint64_t now = as_now_ns();
 
-	as_vec_foreach (a, &k->round) {
+	pthread_mutex_lock(&k->list_lock); /* main drains, too, where a process stands still */
+	as_vec_foreach (a, &k->areas) {
 		struct as_rt_control *c = (*a)->shared.control;
 
 		__atomic_store_n(&c->clock_ns, now, __ATOMIC_RELAXED);
 		__atomic_store_n(&c->heartbeat, c->heartbeat + 1, __ATOMIC_RELAXED);
 	}
+	pthread_mutex_unlock(&k->list_lock);
 }
 
 static void on_tick(void *ctx)
@@ -164,90 +164,32 @@ static void take_execs(struct as_track_area *a)
 	pthread_mutex_unlock(&a->map_lock);
 }
 
-struct owned { /* a ring that a thread has */
-	uint32_t pid, tid, index;
-};
-
-static int by_process(const void *pa, const void *pb)
+/* No signal is sent. Where we may not ask, it is there. */
+static bool is_gone(uint32_t pid, uint32_t tid)
 {
-	const struct owned *a = pa, *b = pb;
-
-	if (a->pid != b->pid)
-		return a->pid < b->pid ? -1 : 1;
-	return a->index < b->index ? -1 : a->index > b->index;
+	return syscall(SYS_tgkill, pid, tid, 0) < 0 && errno == ESRCH;
 }
 
-static int by_number(const void *pa, const void *pb)
-{
-	const uint32_t *a = pa, *b = pb;
-
-	return *a < *b ? -1 : *a > *b;
-}
-
-typedef AS_VEC(struct owned) owned_list;
-typedef AS_VEC(uint32_t) number_list;
-
-static void list_owned(const struct as_track_area *a, owned_list *ret)
+/* Rings whose threads are gone. Returns how many. */
+static uint32_t mark_gone(struct as_track_area *a)
 {
 	size_t ring_bytes = AS_RT_RING_HEAD_BYTES + (size_t)a->shared.ring_bytes;
-	uint32_t top = as_heap_area_top(&a->shared);
+	const struct as_track_process *p = NULL;
+	uint32_t top = as_heap_area_top(&a->shared), found = 0;
 
 	for (uint32_t i = 1; i < top; i++) {
 		const struct as_rt_ring *ring =
 			(void *)((char *)a->shared.rings + i * ring_bytes);
 		uint32_t tid = __atomic_load_n(&a->shared.control->owner[i], __ATOMIC_ACQUIRE);
+		uint32_t pid = ring->pid;
 
-		if (tid && ring->pid && ring->tid == tid)
-			as_vec_push(ret, (struct owned){ring->pid, tid, i});
-	}
-	if (ret->n)
-		qsort(ret->v, ret->n, sizeof *ret->v, by_process);
-}
-
-/* All threads of a process. One that ends while they are listed can hide others. */
-static void list_threads(uint32_t pid, number_list *ret)
-{
-	const struct dirent *e;
-	char path[40];
-	DIR *dir;
-
-	ret->n = 0;
-	snprintf(path, sizeof path, "/proc/%u/task", pid);
-	dir = opendir(path);
-	if (!dir)
-		return;
-	while ((e = readdir(dir))) {
-		uint64_t tid;
-
-		if (as_parse_u64(e->d_name, &tid))
-			as_vec_push(ret, (uint32_t)tid);
-	}
-	(void)closedir(dir); /* it was only read */
-	if (ret->n)
-		qsort(ret->v, ret->n, sizeof *ret->v, by_number);
-}
-
-/* Rings of one process whose threads are gone. Many are looked up in one list, which has those that run and
- * not those that are gone: a program may have ended a thousand since the last look. */
-static uint32_t mark_gone(struct as_track_area *a, const struct owned *v, size_t n,
-			  number_list *list)
-{
-	const struct as_track_process *p = find_process(a, v->pid);
-	bool ended = p && p->ended, listed = !ended && n > FEW_RINGS;
-	uint32_t found = 0;
-
-	if (listed)
-		list_threads(v->pid, list);
-	for (size_t i = 0; i < n; i++) {
-		char path[64];
-
-		if (listed && list->n &&
-		    bsearch(&v[i].tid, list->v, list->n, sizeof *list->v, by_number))
+		if (!tid || !pid || ring->tid != tid)
 			continue;
-		snprintf(path, sizeof path, "/proc/%u/task/%u", v[i].pid, v[i].tid);
-		if (!ended && access(path, F_OK) == 0)
+		if (!p || p->pid != pid)
+			p = find_process(a, pid);
+		if (!(p && p->ended) && !is_gone(pid, tid))
 			continue;
-		as_heap_drain_gone(a->drain, v[i].index);
+		as_heap_drain_gone(a->drain, i);
 		found++;
 	}
 	return found;
@@ -256,9 +198,7 @@ static uint32_t mark_gone(struct as_track_area *a, const struct owned *v, size_t
 /* Returns how many threads have ended. */
 static uint32_t look_for_ends(struct as_track_area *a, uint64_t now)
 {
-	owned_list owned = {0};
-	number_list list = {0};
-	uint32_t found = 0;
+	uint32_t found;
 
 	take_execs(a);
 	as_vec_foreach (p, &a->processes) {
@@ -267,15 +207,8 @@ static uint32_t look_for_ends(struct as_track_area *a, uint64_t now)
 		if (!(*p)->ended)
 			refresh_names(*p, now);
 	}
-	list_owned(a, &owned); /* before their threads are looked for */
-	for (size_t i = 0, end; i < owned.n; i = end) {
-		for (end = i + 1; end < owned.n && owned.v[end].pid == owned.v[i].pid; end++)
-			;
-		found += mark_gone(a, &owned.v[i], end - i, &list);
-	}
+	found = mark_gone(a);
 	as_heap_drain_tell_full(a->drain);
-	as_vec_clear(&owned);
-	as_vec_clear(&list);
 	return found;
 }
 

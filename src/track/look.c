@@ -6,16 +6,25 @@
 
 #include "snapshot/snapshot.h"
 
-enum { ROUNDS = 256 }; /* forks in the same area go on: there is always something to read */
+enum {
+	ROUNDS = 256
+}; /* at the most: a record that is never finished is waited for no longer */
 
-/* The process stands still: one round has all of it, others what that waited for. */
+struct standing { /* a process that stands still; others in the same area go on */
+	struct as_track_area *area;
+	pid_t pid;
+};
+
 static void read_rings(void *ctx)
 {
-	struct as_track_area *a = ctx;
+	const struct standing *s = ctx;
+	struct as_heap_drain *d = s->area->drain;
 
-	for (int i = 0; i < ROUNDS && as_heap_drain_round(a->drain, UINT64_MAX); i++)
-		;
-	as_heap_drain_show(a->drain);
+	for (int i = 0; i < ROUNDS && as_heap_drain_round(d, UINT64_MAX); i++) {
+		if (as_heap_drain_is_read(d, (uint32_t)s->pid))
+			break;
+	}
+	as_heap_drain_show(d);
 }
 
 static struct as_heap *heap_of(const struct as_track_area *a, pid_t pid)
@@ -29,8 +38,9 @@ static struct as_heap *heap_of(const struct as_track_area *a, pid_t pid)
 
 void as_track_look(struct as_track_area *a, pid_t pid, const struct as_rt_rec_sync *at_exit)
 {
+	struct standing standing = {a, pid};
 	struct as_snapshot_spec look = {
-		.pid = pid, .hooked = a->h, .drain = read_rings, .ctx = a};
+		.pid = pid, .hooked = a->h, .drain = read_rings, .ctx = &standing};
 	const struct as_track_request *q = a->k->q;
 	struct as_error err = {0};
 	int r = 0;

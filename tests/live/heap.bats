@@ -358,6 +358,16 @@ sys.exit(5)'
 	[ "$(value rough.assay 't["allocs"] > 1000')" = True ]
 }
 
+@test "attached to what is rough: it goes on, and nothing is lost" {
+	"$W/rough" 6 >out &
+	echo $! >pids
+	sleep 0.5
+	run -0 --separate-stderr timeout 60 "$ASSAY" heap -q -o rough.assay --duration 4 -p $!
+	wait $!
+	[ "$(cat out)" = fine ]
+	[ "$(value rough.assay 't["allocs"] > 1000 and t["dropped"] == 0')" = True ]
+}
+
 @test "a server that is attached to while it works" {
 	command -v redis-server || skip 'no redis-server on this machine'
 	redis-server --port 0 --unixsocket "$PWD/r.sock" --save '' --appendonly no >/dev/null &

@@ -102,6 +102,8 @@ static inline void rings_thread(struct rings *r, uint32_t i, uint32_t pid, uint3
 				       .pid = pid, .clock_ns = r->area.control->clock_ns};
 
 	r->area.control->owner[i] = tid;
+	rings_ring(r, i)->tid = tid;
+	rings_ring(r, i)->pid = pid;
 	r->told_ns[i] = rec.clock_ns;
 	r->next_node[i] = 1;
 	(void)rings_write(r, i, &rec, sizeof rec);

@@ -30,6 +30,7 @@ struct host {
 	struct as_heap *heap;
 	uint64_t code_moved; /* what the mappings of now have lower than at first */
 	uint32_t module;
+	uint64_t ticks;
 };
 
 static struct as_heap *on_process(void *ctx, uint32_t pid, uint64_t time_ns)
@@ -55,6 +56,11 @@ static bool on_locate(void *ctx, uint32_t pid, uint64_t avma, struct as_heap_fra
 	ret->module = h->module;
 	ret->addr = avma + h->code_moved - 0x400000;
 	return true;
+}
+
+static void on_tick(void *ctx)
+{
+	((struct host *)ctx)->ticks++;
 }
 
 /* ---- a program ---- */
@@ -408,16 +414,22 @@ struct bench {
 	struct result res;
 };
 
-static void bench_init(struct bench *b, uint32_t threads)
+static void bench_init_of(struct bench *b, uint32_t rings, uint32_t threads)
 {
-	struct as_heap_host host = {&b->res.host, on_process, on_thread, on_locate, NULL};
+	struct as_heap_host host = {&b->res.host, on_process, on_thread,
+				    on_locate,    NULL,       on_tick};
 
 	memset(b, 0, sizeof *b);
-	rings_init(&b->r, 4, 64 << 10);
+	rings_init(&b->r, rings, 64 << 10);
 	b->r.area.control->clock_ns = 1000;
 	b->res.d = as_heap_drain_new(&b->r.area, &host, &b->res.stacks);
 	for (uint32_t t = 0; t < threads; t++)
 		rings_thread(&b->r, t, PID, 100 + t);
+}
+
+static void bench_init(struct bench *b, uint32_t threads)
+{
+	bench_init_of(b, 4, threads);
 }
 
 static void bench_clear(struct bench *b)
@@ -570,6 +582,55 @@ static void threads_are_told_when_all_rings_are_of_living_threads(void **unused)
 	bench_clear(&b);
 }
 
+/* What a thread left is read at its end, which takes a while: a thousand ends keep nobody waiting. */
+static void many_ends_are_taken_by_and_by_and_the_heart_beats(void **unused)
+{
+	enum { MANY = 700, A_ROUND = 256 };
+	struct bench b;
+
+	bench_init_of(&b, MANY, MANY);
+	for (uint32_t i = 0; i < MANY; i++)
+		(void)rings_alloc(&b.r, i, address(i), 10, 0);
+	assert_true(as_heap_drain_round(b.res.d, 2000) >= MANY);
+	for (uint32_t i = 0; i < MANY; i++)
+		as_heap_drain_gone(b.res.d, i);
+	for (uint32_t left = MANY, n; left; left -= n) {
+		uint32_t owned = 0;
+
+		n = left < A_ROUND ? left : A_ROUND;
+		b.res.host.ticks = 0;
+		assert_int_equal(as_heap_drain_round(b.res.d, 3000), n);
+		assert_true(b.res.host.ticks >= n);
+		for (uint32_t i = 0; i < MANY; i++)
+			owned += b.r.area.control->owner[i] != 0;
+		assert_int_equal(owned, left - n);
+	}
+	assert_int_equal(as_heap_drain_round(b.res.d, 4000), 0);
+	assert_int_equal(b.res.host.heap->allocs, MANY);
+	bench_clear(&b);
+}
+
+static void a_process_is_read_whatever_others_have_told(void **unused)
+{
+	struct bench b;
+
+	bench_init(&b, 2);
+	(void)as_heap_drain_round(b.res.d, 2000);
+	assert_true(as_heap_drain_is_read(b.res.d, PID));
+	rings_thread(&b.r, 2, PID + 1, 500);
+	(void)rings_alloc(&b.r, 2, 0x1000, 10, 0);
+	(void)rings_reserve(&b.r, 2, AS_RT_REC_FREE, 32);
+	assert_true(as_heap_drain_is_read(b.res.d, PID));
+	(void)as_heap_drain_round(b.res.d, 3000);
+	assert_true(as_heap_drain_is_read(b.res.d, PID));
+	assert_false(as_heap_drain_is_read(b.res.d, PID + 1));
+	(void)rings_alloc(&b.r, 1, 0x1000, 10, 0);
+	assert_false(as_heap_drain_is_read(b.res.d, PID));
+	(void)as_heap_drain_round(b.res.d, 4000);
+	assert_true(as_heap_drain_is_read(b.res.d, PID));
+	bench_clear(&b);
+}
+
 static void a_record_that_never_comes_is_one_hole(void **unused)
 {
 	struct bench b;
@@ -701,6 +762,8 @@ int main(void)
 		cmocka_unit_test(a_record_being_written_is_waited_for),
 		cmocka_unit_test(what_happens_to_a_block_before_its_record_is_there_is_its_own),
 		cmocka_unit_test(threads_are_told_when_all_rings_are_of_living_threads),
+		cmocka_unit_test(many_ends_are_taken_by_and_by_and_the_heart_beats),
+		cmocka_unit_test(a_process_is_read_whatever_others_have_told),
 		cmocka_unit_test(a_record_that_never_comes_is_one_hole),
 		cmocka_unit_test(a_library_in_the_place_of_another_has_stacks_of_its_own),
 		cmocka_unit_test(a_return_address_is_looked_up_by_its_call),
