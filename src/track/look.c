@@ -6,9 +6,7 @@
 
 #include "snapshot/snapshot.h"
 
-enum {
-	ROUNDS = 256
-}; /* at the most: a record that is never finished is waited for no longer */
+#define ROUNDS 256 /* at the most: a record that is never finished is waited for no longer */
 
 struct standing { /* a process that stands still; others in the same area go on */
 	struct as_track_area *area;

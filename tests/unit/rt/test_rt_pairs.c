@@ -479,6 +479,41 @@ static void a_thread_that_ends_leaves_what_it_had(void **state)
 	close_all();
 }
 
+static void *make_one_pair(void *arg)
+{
+	f(m(100));
+	return arg;
+}
+
+/* A thread's first call is dear, and most that some threads do: it is timed as often as any other. */
+static void first_calls_are_timed_as_rarely_as_others(void **state)
+{
+	enum { THREADS = 1000 };
+	const struct as_heap_drained *d;
+	pthread_t t;
+	size_t n;
+
+	(void)state;
+	for (unsigned mode = 0; mode < 2; mode++) {
+		open_all(mode ? AS_RT_SUM_PAIRS : 0);
+		f(m(1));
+		for (int i = 0; i < THREADS; i++) {
+			pthread_create(&t, NULL, make_one_pair, NULL);
+			pthread_join(t, NULL);
+			round_now();
+			as_heap_drain_gone(drain, 2);
+			round_now();
+			assert_int_equal(host.control->owner[2], 0);
+		}
+		d = as_heap_drain_processes(drain, &n);
+		print_message("%lu of %d calls timed\n", (unsigned long)d->timed_calls,
+			      2 * THREADS + 2);
+		assert_in_range(d->timed_calls, 1, 2 * THREADS / 128 * 4);
+		finish();
+		close_all();
+	}
+}
+
 /* ---- processes and signals ---- */
 
 static void a_fork_has_its_own_and_what_is_killed_loses_nothing(void **state)
@@ -629,6 +664,7 @@ int main(void)
 		cmocka_unit_test(a_mark_of_the_program_has_what_is_pending),
 		cmocka_unit_test(blocks_that_go_from_thread_to_thread_are_counted_exactly),
 		cmocka_unit_test(a_thread_that_ends_leaves_what_it_had),
+		cmocka_unit_test(first_calls_are_timed_as_rarely_as_others),
 		cmocka_unit_test(a_fork_has_its_own_and_what_is_killed_loses_nothing),
 		cmocka_unit_test(what_a_module_did_is_its_own_when_it_has_gone),
 		cmocka_unit_test(handlers_within_a_change_of_the_tables_are_counted),
