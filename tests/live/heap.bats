@@ -361,7 +361,7 @@ sys.exit(5)'
 @test "attached to what is rough: it goes on, and nothing is lost" {
 	"$W/rough" 6 >out &
 	echo $! >pids
-	sleep 0.5
+	until_true 5 eval '(( $(ls "/proc/$(cat pids)/task" | wc -l) >= 6 ))'
 	run -0 --separate-stderr timeout 60 "$ASSAY" heap -q -o rough.assay --duration 4 -p $!
 	wait $!
 	[ "$(cat out)" = fine ]
